@@ -3,26 +3,29 @@ import { type Key, ownKey } from './key.js'
 import { checkInteger, checkOptions, checkSignal, isInteger } from './options/option-checks.js'
 import { checkedMs, type Duration, toMs } from './time/duration.js'
 
-const MAX_INT32 = 2 ** 31 - 1
 const MAX_BLOCK_MS = 100 * 366 * 86_400_000
 
+/** Above every limit: such a cost never passes. */
+export const BEYOND_LIMITS: number = 2 ** 53
+
 /**
- * The cost, at most what fits 32 bits: above 1,000,000,000 none can pass anyway.
+ * The cost, at most {@link BEYOND_LIMITS}.
  *
  * @throws {PolicyError} `COST_INVALID`
  */
 export function checkedCost(cost: unknown): number {
-  return Math.min(checkedTokens(cost, 'cost'), MAX_INT32)
+  if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 1) return Math.min(cost, BEYOND_LIMITS)
+  throw new PolicyError('COST_INVALID', 'cost', cost, 'must be an integer >= 1')
 }
 
 /**
- * Tokens to give or take, at most what a double counts exactly: no debt comes near it.
+ * Tokens to give or take, at most what a double counts exactly: no debt is above it.
  *
  * @throws {PolicyError} `COST_INVALID`
  */
-export function checkedTokens(tokens: unknown, option = 'tokens'): number {
+export function checkedTokens(tokens: unknown): number {
   if (typeof tokens === 'number' && Number.isInteger(tokens) && tokens >= 1) return Math.min(tokens, Number.MAX_SAFE_INTEGER)
-  throw new PolicyError('COST_INVALID', option, tokens, 'must be an integer >= 1')
+  throw new PolicyError('COST_INVALID', 'tokens', tokens, 'must be an integer >= 1')
 }
 
 /**

@@ -2,9 +2,16 @@ import { SeededRandom } from 'sluicegate-commands/load/seeded-random.js'
 
 /** Choices of a seeded generator, so that every run can be repeated from one integer. */
 export class Random extends SeededRandom {
+  readonly seed: number
+
+  constructor(seed: number) {
+    super(seed)
+    this.seed = seed
+  }
+
   /** An integer from `low` to `high`, both included. */
   integer(low: number, high: number): number {
-    return low + Math.floor(this.fraction() * (high - low + 1))
+    return Math.min(high, low + Math.floor(this.fraction() * (high - low + 1)))
   }
 
   /** An integer from `low` (>= 1) to `high` whose *magnitude* is even: 1 to 9 is as likely as 1,000,000 to 9,999,999. */

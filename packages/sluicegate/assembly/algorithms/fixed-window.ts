@@ -1,10 +1,11 @@
 import { calendarWindowEnd, calendarWindowStart } from "../host"
 import { setWait } from "../results"
-import { baseUs, capacity, countBits, policyRecord, setWindow, tickUs, windowBeginUs, windowEndUs, windowUs } from "../policy/policy"
-import { CANCEL, DEEPEST_DEBT_BURSTS, PENALIZE, REFUND, RESERVE, RESET, TAKE } from "./verbs"
+import { baseUs, capacity, countBits, policyRecord, setWindow, tickUs, windowBeginUs, windowEndUs, windowNumber, windowUs } from "../policy/policy"
+import { CANCEL, PENALIZE, REFUND, RESERVE, RESET, TAKE, deepestCount } from "./verbs"
 
-// Fixed window: number of the window since the time base | count. A calendar window has the minute of its begin instead of a
-// number; JavaScript knows the ends of these windows, which are whole minutes too.
+// Fixed window: number of the window since the time base | count. A calendar window has the tick in which it begins instead of a
+// number. No tick is longer than a window, so no two windows begin in one, and the window around the end of a tick is the one that
+// begins in it. JavaScript knows the ends of these windows, which are whole minutes.
 //
 // A window later than now is closed until it begins: the clock stepped back, or tokens are reserved ahead, and the count of the
 // current window is no longer known.
@@ -12,24 +13,36 @@ import { CANCEL, DEEPEST_DEBT_BURSTS, PENALIZE, REFUND, RESERVE, RESET, TAKE } f
 // The key as last read or changed.
 let number: i64 = 0
 let count: i64 = 0
+let beginUs: i64 = 0
 let atUs: i64 = 0
 
 /** Locates the window of `us`, unless it is the one located last. */
 function locate(us: i64): void {
   if (us >= windowBeginUs && us < windowEndUs) return
   if (windowUs != 0) {
-    const beginUs = us - (us % windowUs)
-    setWindow(beginUs, beginUs + windowUs)
+    const begin = us - (us % windowUs)
+    setWindow(begin, begin + windowUs)
   } else {
-    const beginUs = <i64>calendarWindowStart(policyRecord(), <f64>(us + baseUs)) - baseUs
-    setWindow(beginUs, <i64>calendarWindowEnd(policyRecord(), <f64>(us + baseUs)) - baseUs)
+    const begin = <i64>calendarWindowStart(policyRecord(), <f64>(us + baseUs)) - baseUs
+    setWindow(begin, <i64>calendarWindowEnd(policyRecord(), <f64>(us + baseUs)) - baseUs)
   }
+}
+
+/** Locates the window of a number. */
+export function locateNumber(ofWindow: i64): void {
+  locate((ofWindow + 1) * tickUs - 1)
+}
+
+/** Makes the window located last that of the key. */
+@inline function enter(): void {
+  number = windowNumber
+  beginUs = windowBeginUs
 }
 
 /** A key that has spent nothing but is closed until the window around `us`. */
 export function emptyValue(us: i64): u64 {
   locate(us)
-  return <u64>(windowBeginUs / tickUs) << <u64>countBits
+  return <u64>windowNumber << <u64>countBits
 }
 
 /** Tokens spent; the whole capacity while the window is closed. */
@@ -43,14 +56,14 @@ function read(value: u64, us: i64): void {
   atUs = us
   number = <i64>(value >> <u64>countBits)
   count = <i64>(value & ((<u64>1 << <u64>countBits) - 1))
-  const current = windowBeginUs / tickUs
-  if (number >= current) return
-  number = current
-  count = 0
+  const ahead = number - windowNumber
+  if (ahead > 0) locateNumber(number)
+  else if (ahead < 0) count = 0
+  enter()
 }
 
 @inline export function isClosed(): bool {
-  return number * tickUs > atUs
+  return beginUs > atUs
 }
 
 /**
@@ -64,10 +77,10 @@ export function stepped(verb: i32, value: u64, us: i64, amount: i64, bound: i64)
     if (isClosed() || count + amount > capacity - bound) return value
     spent = count + amount
   } else if (verb == REFUND) spent = max<i64>(count - amount, 0)
-  else if (verb == PENALIZE) spent = max<i64>(count, min<i64>(count + amount, DEEPEST_DEBT_BURSTS * capacity))
+  else if (verb == PENALIZE) spent = max<i64>(count, min<i64>(count + amount, deepestCount(capacity)))
   else if (verb == RESET) {
     locate(us)
-    number = windowBeginUs / tickUs
+    enter()
     count = 0
     return 0
   } else if (verb == RESERVE) {
@@ -75,12 +88,12 @@ export function stepped(verb: i32, value: u64, us: i64, amount: i64, bound: i64)
     if (amount > capacity || earliestUs - us > bound) return value
     setWait(earliestUs - us)
     locate(earliestUs)
-    count = windowBeginUs / tickUs == number ? count + amount : amount
-    number = windowBeginUs / tickUs
+    count = windowNumber == number ? count + amount : amount
+    enter()
     return (<u64>number << <u64>countBits) | <u64>count
   } else if (verb == CANCEL) {
     locate(bound - baseUs)
-    if (windowBeginUs / tickUs == number) spent = max<i64>(count - amount, 0)
+    if (windowNumber == number) spent = max<i64>(count - amount, 0)
   }
   if (spent == count) return value
   count = spent
@@ -91,18 +104,18 @@ export function stepped(verb: i32, value: u64, us: i64, amount: i64, bound: i64)
 /** Microseconds until `amount` more would pass, for the key as last read. */
 export function untilFree(amount: i64): i64 {
   const fits = count + amount <= capacity
-  if (isClosed() && fits) return number * tickUs - atUs
+  if (isClosed() && fits) return beginUs - atUs
   return fits ? 0 : endOfWindow() - atUs
 }
 
 /** Microseconds until the key owes nothing. */
 export function untilNew(): i64 {
-  if (count == 0) return max<i64>(number * tickUs - atUs, 0)
+  if (count == 0) return max<i64>(beginUs - atUs, 0)
   return endOfWindow() - atUs
 }
 
 function endOfWindow(): i64 {
-  locate(number * tickUs)
+  locate(beginUs)
   return windowEndUs
 }
 

@@ -12,6 +12,8 @@ import { quotientUp } from "./wide-arithmetic"
 
 // Migration of the encodings that hold windows and times.
 
+const MINUTE_US: i64 = 60_000_000
+
 /** The value in the encoding of the next policy, at the time of the change. */
 export function migratedWindow(value: u64, entry: usize, from: usize, to: usize, sinceUs: i64): u64 {
   const encoding = <i32>field(from, RECORD_ENCODING)
@@ -44,18 +46,21 @@ export function migratedWindow(value: u64, entry: usize, from: usize, to: usize,
 
 function migratedFixed(value: u64, from: usize, to: usize, sinceUs: i64): u64 {
   const bits = <u64>field(from, RECORD_COUNT_BITS)
+  const tickUs = field(from, RECORD_TICK_US)
+  const numberFrom = <i64>(value >> bits)
   let count = <i64>(value & ((<u64>1 << bits) - 1))
-  let beginUs = field(from, RECORD_BASE_US) + <i64>(value >> bits) * field(from, RECORD_TICK_US)
+  let beginUs = field(from, RECORD_BASE_US) + numberFrom * tickUs
   const sameWindows = field(from, RECORD_WINDOW_US) == field(to, RECORD_WINDOW_US) && field(from, RECORD_CALENDAR) == field(to, RECORD_CALENDAR)
   if (!sameWindows) {
+    beginUs = beginOfNumber(from, numberFrom)
     // What a closed key has spent in this window is not known: all of it.
     if (beginUs > sinceUs) count = max<i64>(count, field(from, RECORD_CAPACITY))
     if (count == 0 || beginUs < beginOf(from, sinceUs)) return 0
     beginUs = beginOf(to, sinceUs)
-  } else if (count == 0 && isOtherCapacity(from, to) && beginUs == endOf(from, sinceUs) && beginOf(from, sinceUs) >= field(to, RECORD_BASE_US)) {
+  } else if (count == 0 && isOtherCapacity(from, to) && beginOfNumber(from, numberFrom) == endOf(from, sinceUs) && beginOf(from, sinceUs) >= field(to, RECORD_BASE_US)) {
     beginUs = beginOf(from, sinceUs)
     count = field(from, RECORD_CAPACITY)
-  }
+  } else if (tickUs != field(to, RECORD_TICK_US)) beginUs = beginOfNumber(from, numberFrom)
   const number = (beginUs - field(to, RECORD_BASE_US)) / field(to, RECORD_TICK_US)
   return number < 0 ? 0 : (<u64>atMost(number, to) << <u64>field(to, RECORD_COUNT_BITS)) | <u64>min<i64>(count, mostIn(to))
 }
@@ -72,6 +77,17 @@ function migratedFixed(value: u64, from: usize, to: usize, sinceUs: i64): u64 {
 export function endOf(record: usize, us: i64): i64 {
   const windowUs = field(record, RECORD_WINDOW_US)
   return windowUs == 0 ? <i64>calendarWindowEnd(record, <f64>us) : beginOf(record, us) + windowUs
+}
+
+/**
+ * Begin of the window of a number, see fixed-window.ts. The ticks of most calendars are minutes, in which windows begin; to find
+ * out costs a call of the host.
+ */
+function beginOfNumber(record: usize, number: i64): i64 {
+  const tickUs = field(record, RECORD_TICK_US)
+  const tickBeginUs = field(record, RECORD_BASE_US) + number * tickUs
+  const isBegin = field(record, RECORD_WINDOW_US) != 0 || tickUs == MINUTE_US || number == 0
+  return isBegin ? tickBeginUs : <i64>calendarWindowStart(record, <f64>(tickBeginUs + tickUs - 1))
 }
 
 /** Begin of the window around a time. */

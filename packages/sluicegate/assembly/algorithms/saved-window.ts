@@ -1,8 +1,10 @@
-import { calendarWindowEnd } from "../host"
 import { RECORD_CALENDAR } from "../memory-map"
 import { FIXED, SLIDING, WIDE } from "../policy/encodings"
-import { baseUs, capacity, countBits, encoding, mostAheadUs, policyRecord, tickUs, windowUs } from "../policy/policy"
+import {
+  baseUs, capacity, countBits, encoding, mostAheadUs, policyRecord, tickUs, windowBeginUs, windowEndUs, windowUs,
+} from "../policy/policy"
 import { field } from "../policy/policy-record"
+import { locateNumber } from "./fixed-window"
 import * as window from "./migrate-window"
 import { isSealed, previousCount } from "./previous-count"
 import { MOST_NUMBER, MOST_US, next, nextSigned, put, putSigned, unsound } from "./saved-numbers"
@@ -11,7 +13,7 @@ import { quotientUp } from "./wide-arithmetic"
 // A saved window. Terms: length | limit | calendar, of fixed windows. Of the key, fixed: begin | end | count; sliding: number since the
 // Unix epoch | previous count | current count.
 
-const MOST_COUNT: i64 = (1 << 34) - 1
+const MOST_COUNT: i64 = (1 << 43) - 1
 const MOST_WINDOW_US: i64 = (1 << 45) - 1
 const MOST_PACKED: i64 = 0xffff
 
@@ -28,9 +30,12 @@ export function saveWindow(entry: usize, value: u64): void {
 
 function saveFixed(value: u64): void {
   const count = <i64>(value & ((<u64>1 << <u64>countBits) - 1))
-  const beginUs = baseUs + <i64>(value >> <u64>countBits) * tickUs
+  const number = <i64>(value >> <u64>countBits)
+  // A key that was never charged needs no window.
+  if (value != 0) locateNumber(number)
+  const beginUs = baseUs + (value == 0 ? 0 : windowBeginUs)
   putSigned(beginUs)
-  putSigned(count == 0 ? beginUs : windowUs != 0 ? beginUs + windowUs : <i64>calendarWindowEnd(policyRecord(), <f64>beginUs))
+  putSigned(count == 0 ? beginUs : baseUs + windowEndUs)
   put(count)
 }
 

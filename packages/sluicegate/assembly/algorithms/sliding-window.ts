@@ -4,7 +4,7 @@ import {
   baseUs, capacity, countBits, encoding, setNumberedWindow, windowBeginUs, windowEndUs, windowNumber, windowUs,
 } from "../policy/policy"
 import { isSealed, numberAndCount, previousCount } from "./previous-count"
-import { CANCEL, DEEPEST_DEBT_BURSTS, PENALIZE, REFUND, RESERVE, RESET, TAKE } from "./verbs"
+import { CANCEL, PENALIZE, REFUND, RESERVE, RESET, TAKE, deepestCount } from "./verbs"
 import { quotient, quotientUp } from "./wide-arithmetic"
 
 // Approximated sliding window: the count of the current window, and the count of the previous one, which counts in proportion to
@@ -138,7 +138,7 @@ export function stepped(verb: i32, entry: usize, value: u64, us: i64, amount: i6
 }
 
 @inline function deepest(): i64 {
-  return encoding == WIDE ? DEEPEST_DEBT_BURSTS * capacity : min<i64>(DEEPEST_DEBT_BURSTS * capacity, 0xffff)
+  return encoding == WIDE ? deepestCount(capacity) : min<i64>(deepestCount(capacity), 0xffff)
 }
 
 /** When `amount` more would pass, for the key as last read: not before its window has begun. */

@@ -20,6 +20,13 @@ export const CANCEL: i32 = 8
 export const CALL: i32 = 9
 
 export const DEEPEST_DEBT_BURSTS: i64 = 11
+/** A debt has to be exact in a double. */
+const MOST_COUNT: i64 = (1 << 53) - 1
+
+/** The most tokens that count in a window of this limit, penalties included. */
+@inline export function deepestCount(capacity: i64): i64 {
+  return min<i64>(DEEPEST_DEBT_BURSTS * capacity, MOST_COUNT)
+}
 
 /** Whether `amount` more would pass. */
 @inline export function passes(debt: i64, amount: i64, capacity: i64): bool {

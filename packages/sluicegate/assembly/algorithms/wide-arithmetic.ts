@@ -1,22 +1,31 @@
 // Products of two numbers that do not fit 64 bits.
 
-const LOW_BITS: i64 = 17
-const LOW_MASK: i64 = (1 << 17) - 1
+const LIMB_BITS: i64 = 17
+const LIMB_MASK: i64 = (1 << 17) - 1
 /** Below it `count` times any window fits. */
 const NARROW: i64 = 1 << 18
 
-/** floor(count * us / by), for count < 2^34, us and by < 2^45, and a result below 2^45. */
+/** What the last {@link quotient} left over: nothing, or less than `by`. */
+let rest: i64 = 0
+
+/** floor(count * us / by), for count < 2^51, us and by < 2^45, and a result below 2^45: by long division, 17 bits of `count` at a time. */
 export function quotient(count: i64, us: i64, by: i64): i64 {
-  if (count < NARROW) return (count * us) / by
-  const top = (count >> LOW_BITS) * us
-  return ((top / by) << LOW_BITS) + (((top % by) << LOW_BITS) + (count & LOW_MASK) * us) / by
+  if (count < NARROW) {
+    const product = count * us
+    rest = product % by
+    return product / by
+  }
+  // A rest is below 2^45, so no sum reaches 2^63.
+  const top = (count >> (2 * LIMB_BITS)) * us
+  const middle = ((top % by) << LIMB_BITS) + ((count >> LIMB_BITS) & LIMB_MASK) * us
+  const low = ((middle % by) << LIMB_BITS) + (count & LIMB_MASK) * us
+  rest = low % by
+  return ((((top / by) << LIMB_BITS) + middle / by) << LIMB_BITS) + low / by
 }
 
 /** The same, rounded up. */
 export function quotientUp(count: i64, us: i64, by: i64): i64 {
-  if (count < NARROW) return (count * us + by - 1) / by
-  const top = (count >> LOW_BITS) * us
-  return ((top / by) << LOW_BITS) + (((top % by) << LOW_BITS) + (count & LOW_MASK) * us + by - 1) / by
+  return quotient(count, us, by) + (rest > 0 ? 1 : 0)
 }
 
 /** min(ceil(debt * to / from), most), with a product of 128 bits, by long division. */

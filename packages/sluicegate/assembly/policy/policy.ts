@@ -6,8 +6,8 @@ import {
 } from "../memory-map"
 import { load } from "../atomics/atomics"
 import { headOf, stateHead } from "../atomics/words"
-import { ARRIVAL, BUCKET } from "./encodings"
-import { field, setField, recordAddress, sequenceIn, sequenceOf, ticksOfWindow } from "./policy-record"
+import { ARRIVAL, BUCKET, FIXED } from "./encodings"
+import { field, rangeOf, setField, recordAddress, sequenceIn, sequenceOf, ticksOfWindow } from "./policy-record"
 
 // The policy in force: the epoch word names its record. Each thread keeps a copy of the record's numbers in these globals and
 // compares the epoch word at each take.
@@ -38,14 +38,16 @@ let rebaseAtUs: i64 = 0
 let currentHead: u64 = 0
 
 /**
- * The window located last, in microseconds since the base, and for sliding windows its number. It saves a division, or for
- * calendars a call of the host. A reload of the policy empties it.
+ * The window located last, in microseconds since the base, and its number. It saves a division, or for calendars a call of the
+ * host. A reload of the policy empties it.
  */
 export let windowBeginUs: i64 = 0
 export let windowEndUs: i64 = 0
 export let windowNumber: i64 = 0
 
+/** A window that began before the base has the number 0. */
 @inline export function setWindow(beginUs: i64, endUs: i64): void {
+  windowNumber = max<i64>(beginUs, 0) / tickUs
   windowBeginUs = beginUs
   windowEndUs = endUs
 }
@@ -130,6 +132,7 @@ export function policyRecord(): usize {
 
 /** How far ahead of now a state word of this time base may safely lie, in microseconds. */
 export function mostAheadUs(): i64 {
+  if (encoding == FIXED) return rangeOf(policyRecord()) - (rebaseAtUs - baseUs) - 1
   // Nearly a quarter of the range lies beyond the time at which the base moves; a debt must also be exact in a double.
   return isRate() ? (rebaseAtUs - baseUs) / 8 : (rebaseAtUs - baseUs) / 4 - windowUs
 }

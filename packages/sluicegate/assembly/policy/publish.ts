@@ -7,14 +7,12 @@ import {
 import { add, load, store, swap } from "../atomics/atomics"
 import { ARRIVAL } from "./encodings"
 import { epoch, epochWord, policyRecord, refresh } from "./policy"
-import { field, recordAddress, sequenceIn, sequenceOf, setField } from "./policy-record"
+import { field, rangeOf, recordAddress, sequenceIn, sequenceOf, setField } from "./policy-record"
 
 // Proposes and publishes a record: a change of policy, or of the time base, which is the same policy with a later base.
 
-/** What 56 bits hold: half of it for a clock that steps back, a quarter until the base moves, the rest for debt, below 2^53. */
-const ARRIVAL_UNITS: i64 = 1 << 56
-/** No time base lasts longer than 570 years, so that the end of any ban fits a value. */
-const LONGEST_US: i64 = 1 << 54
+/** A range of no more windows moves on after an eighth of it, so that what is reserved in the next window still fits. */
+const FEW_WINDOWS_BITS: i64 = 6
 
 /** Consecutive policies whose time bases differ, unless a window is so long that there is no room for it. */
 const MOST_APART: i64 = 4096
@@ -57,7 +55,9 @@ export function publish(record: usize, nowUs: i64, keepsDebt: bool): bool {
   const tickUs = max<i64>(field(record, RECORD_TICK_US), 1)
   const longestUs = longestDebtOf(record)
   const behindUs = longestUs == 0 ? rangeUs / 2 : (rangeUs - longestUs) / 8
-  const aheadUs = longestUs == 0 ? rangeUs / 4 : rangeUs - longestUs - behindUs * 2
+  const numberBits = field(record, RECORD_NUMBER_BITS)
+  const isShort = numberBits != 0 && numberBits <= FEW_WINDOWS_BITS
+  const aheadUs = longestUs == 0 ? rangeUs / (isShort ? 8 : 4) : rangeUs - longestUs - behindUs * 2
   setField(record, RECORD_BASE_US, wholeTicks(nowUs - behindUs, tickUs) - ticksApart(rangeUs, tickUs) * tickUs)
   setField(record, RECORD_REBASE_AT_US, nowUs + aheadUs)
   setField(record, RECORD_SINCE_US, nowUs)
@@ -92,14 +92,6 @@ function hasNumbersOf(record: usize, other: usize): bool {
     if (field(record, offset) != field(other, offset)) return false
   }
   return field(record, RECORD_CALENDAR) == field(other, RECORD_CALENDAR)
-}
-
-/** How long a time base lasts. */
-function rangeOf(record: usize): i64 {
-  const bits = field(record, RECORD_NUMBER_BITS)
-  if (bits == 0) return ARRIVAL_UNITS / field(record, RECORD_UNITS_PER_US)
-  const tickUs = field(record, RECORD_TICK_US)
-  return tickUs >= LONGEST_US >> bits ? LONGEST_US - (LONGEST_US % tickUs) : tickUs << bits
 }
 
 /** Where each call brings its rate: the longest debt that any may leave, for which the range must have room. Otherwise 0. */

@@ -75,7 +75,7 @@ export function takeOfCall(fingerprint: u64, home: i32, interval: i64, tolerance
 }
 
 /** A take of any encoding, without a fast path. */
-function takeUnlessBanned(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
+export function takeUnlessBanned(fingerprint: u64, home: i32, tokens: i64, nowUs: i64): f64 {
   return unlessBanned(TAKE, fingerprint, home, tokens, nowUs, 0)
 }
 

@@ -140,7 +140,7 @@ function fixed.stepped(part, verb, amount, bound)
   if verb == 'take' then
     if fixed.passes(part, amount) then count = count + amount end
   elseif verb == 'refund' then count = math.max(count - amount, 0)
-  elseif verb == 'penalize' then count = math.max(count, math.min(count + amount, DEEPEST_DEBT_BURSTS * part.limit))
+  elseif verb == 'penalize' then count = math.max(count, math.min(count + amount, deepestCount(part.limit)))
   elseif verb == 'reserve' then return reserved(part, amount, bound)
   elseif verb == 'giveBack' then
     if bound >= part.begin and bound < part.finish then count = math.max(count - amount, 0) end

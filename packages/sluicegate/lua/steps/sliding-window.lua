@@ -161,7 +161,7 @@ function sliding.stepped(part, verb, amount, bound)
   if verb == 'take' then
     if sliding.passes(part, amount) then current = current + amount end
   elseif verb == 'refund' then current = math.max(current - amount, 0)
-  elseif verb == 'penalize' then current = math.max(current, math.min(current + amount, DEEPEST_DEBT_BURSTS * part.limit))
+  elseif verb == 'penalize' then current = math.max(current, math.min(current + amount, deepestCount(part.limit)))
   elseif verb == 'reserve' then return reserved(part, amount, bound)
   elseif verb == 'giveBack' then
     local beginUs = startUs(part)

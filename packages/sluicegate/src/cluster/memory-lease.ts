@@ -5,6 +5,7 @@ import type { Key, Limiter } from '../limiter.js'
 import { allOf } from '../policy/all-of.js'
 import { minuteWindow } from '../policy/calendar.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
+import { scaledUp } from '../policy/policy-numbers.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
 
@@ -75,7 +76,7 @@ export function horizonMsFor(policy: Policy, longestMs: number): number {
 export function tokensForLease(policy: Policy, leaseUs: number, { remaining }: Pick<Decision, 'remaining'>): number {
   const { limit, windowMs, burst } = policy
   if (!flowsBack(policy)) return 0
-  return Math.max(0, Math.ceil((limit * leaseUs) / (windowMs * 1000)) - Math.max(0, burst - remaining - 1))
+  return Math.max(0, scaledUp(limit, leaseUs, Math.round(windowMs * 1000)) - Math.max(0, burst - remaining - 1))
 }
 
 /** Reserves tokens for a worker: those that conform now, then those that will within the horizon, each for its time. */

@@ -86,10 +86,12 @@ export class RateDecoder implements DecisionDecoder {
   private decision(allowed: boolean, debt: number, retryAfterMs: number): Decision {
     const room = this.capacity - debt
     if (room < 0) return this.inDebt(allowed, debt, retryAfterMs)
+    const tokens = room / this.unitsPerToken
     return {
       allowed,
       limit: this.limit,
-      remaining: (room / this.unitsPerToken) | 0,
+      // An integer of 32 bits takes no memory of its own.
+      remaining: tokens < 2 ** 31 ? tokens | 0 : Math.floor(tokens),
       retryAfterMs,
       resetAfterMs: Math.ceil(debt / this.unitsPerMs),
       policy: this.name,

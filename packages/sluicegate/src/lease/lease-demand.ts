@@ -123,7 +123,7 @@ export class LeaseDemand {
     this.measure(nowUs)
     const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
     this.leastCost = Number.POSITIVE_INFINITY
-    return { want: Math.max(least, waiting, foreseen), least, isLease: foreseen > 0 || this.areTogether }
+    return { want: Math.min(Math.max(least, waiting, foreseen), Number.MAX_SAFE_INTEGER), least, isLease: foreseen > 0 || this.areTogether }
   }
 
   /** Tokens requested since the last report, denied ones among them: the backend is about to hear of them. */

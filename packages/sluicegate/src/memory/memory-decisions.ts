@@ -1,4 +1,4 @@
-import { checkedCost } from '../arguments.js'
+import { BEYOND_LIMITS, checkedCost } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
 import { DecisionCounter } from '../decision/decision-counts.js'
 import { CountDecoder, type DecisionDecoder, RateDecoder } from '../decision/decision-decoder.js'
@@ -119,10 +119,14 @@ export class MemoryDecisions {
 
   /** Decides in the core: an answer >= 0 is the debt after an allowed take. */
   take(key: string, low: number, high: number, cost: number): Decision {
-    const tokens = typeof cost === 'number' && (cost | 0) === cost && cost > 0 ? cost : checkedCost(cost)
+    const isOrdinary = typeof cost === 'number' && (cost | 0) === cost && cost > 0
+    if (!isOrdinary) {
+      checkedCost(cost)
+      return this.takeAt(this.nowUs(), key, low, high, cost)
+    }
     const nowUs = this.nowUs()
-    const answer = this.opened.core.take(low, high, nowUs, tokens)
-    if (!(answer >= 0)) return this.notAllowed(key, low, high, nowUs, tokens, answer)
+    const answer = this.opened.core.take(low, high, nowUs, cost)
+    if (!(answer >= 0)) return this.notAllowed(key, low, high, nowUs, cost, answer)
     this.counter.allowed++
     return this.decoder.allowed(answer)
   }
@@ -130,11 +134,17 @@ export class MemoryDecisions {
   /** {@link take} by a given reading of the clock. */
   takeAt(nowUs: number, key: string, low: number, high: number, cost: number): Decision {
     const tokens = checkedCost(cost)
-    const answer = this.opened.core.take(low, high, nowUs, tokens)
+    const answer = this.answerTo(low, high, nowUs, tokens)
     this.isOverflow = Number.isNaN(answer) && this.opened.reason() === 'OVERFLOWED'
     if (!(answer >= 0)) return this.notAllowed(key, low, high, nowUs, tokens, answer)
     this.counter.allowed++
     return this.decoder.allowed(answer)
+  }
+
+  /** The core's answer to a take of any cost. */
+  private answerTo(low: number, high: number, nowUs: number, tokens: number): number {
+    const { core } = this.opened
+    return (tokens | 0) === tokens ? core.take(low, high, nowUs, tokens) : core.takeMany(low, high, nowUs, tokens)
   }
 
   /** A negative answer is -1 minus the debt of a denied take; NaN has its own reason. */
@@ -183,7 +193,7 @@ export class MemoryDecisions {
       const laterUs = laterReading(this.ticker, readUs, readings, denied)
       if (laterUs === undefined) return this.opened.core.heldTokens() > 0 ? this.peek(key, low, high, cost, readUs) : denied
       readUs = laterUs
-      const answer = this.opened.core.take(low, high, readUs, cost)
+      const answer = this.answerTo(low, high, readUs, cost)
       if (answer >= 0) return this.decoder.allowed(answer)
       if (answer < 0) return this.decoder.denied(-1 - answer, cost)
       if (this.opened.reason() !== 'LATE') return this.decisionForReason(key, low, high, readUs, cost)

@@ -38,10 +38,12 @@ export interface Core {
   policyRecord(): number
   /** Whether the data read from that record is consistent: no thread has begun to write another policy there. */
   isWhole(): boolean
-  /** The debt after it, -1 - debt when denied, NaN when {@link Core.whyUnanswered}. For buckets and GCRA alone. */
+  /** The debt after it, -1 - debt when denied, NaN when {@link Core.whyUnanswered}. For buckets and GCRA alone, `tokens` of 32 bits. */
   take(low: number, high: number, nowUs: number, tokens: number): number
   /** The same for any encoding. */
   takeAny(low: number, high: number, nowUs: number, tokens: number): number
+  /** The same of more tokens than an integer of 32 bits holds. */
+  takeMany(low: number, high: number, nowUs: number, tokens: number): number
   /** The same, up to `mostUs` ahead; {@link Core.waitUs} says how far. */
   reserve(low: number, high: number, nowUs: number, tokens: number, mostUs: number): number
   /**

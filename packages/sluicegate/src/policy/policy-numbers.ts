@@ -1,4 +1,6 @@
 import { PolicyError } from '../errors.js'
+import { formatMs } from '../time/duration.js'
+import { type CalendarUnit, longestMs } from './calendar.js'
 import type { Policy } from './policy.js'
 
 /** A policy in the numbers that the core reads; see `memory-map.ts` and `encodings.ts` there. */
@@ -42,9 +44,24 @@ const PACKED_COUNT_BITS = 16
 const PACKED_NUMBER_BITS = 24
 const SHORTEST_PACKED_US = 220_000
 const WIDE_COUNT_BITS = 34
+/** The count of the window before has one word, with its number and the era. */
+const WIDEST_COUNT_BITS = 43
 const SHORT_COUNT_BITS = 20
+/** What the numbers of windows reach at least, in windows and in microseconds: half of it bears a clock that is set back. */
+const LEAST_NUMBER_BITS = 3
+const LEAST_FIXED_US = 2 ** 22 * 1000
+const LEAST_WIDE_US = 2 ** 21 * 1000
 /** Windows of the calendar begin at whole minutes. */
 const CALENDAR_TICK_US = 60_000_000
+/** Windows that the numbers of a calendar reach, unless its ticks would be too long. */
+const CALENDAR_WINDOWS = 7
+/** The longest ticks: no window is shorter, even with a day that its zone skipped. */
+const LONGEST_TICK_US: Readonly<Record<CalendarUnit, number>> = {
+  day: 2 ** 10 * CALENDAR_TICK_US,
+  week: 2 ** 13 * CALENDAR_TICK_US,
+  month: 2 ** 15 * CALENDAR_TICK_US,
+  year: 2 ** 18 * CALENDAR_TICK_US,
+}
 const READING_BITS = 47
 const MOST_LOG_SLOTS = 100_001
 const MOST_PERMITS = 10_000
@@ -83,11 +100,48 @@ function rate(policy: Policy): PolicyNumbers {
 
 function fixedWindow(policy: Policy): PolicyNumbers {
   const numbers = counting(policy)
-  const countBits = bitsFor(DEEPEST_DEBT_BURSTS * policy.limit)
-  const fixed = { ...numbers, encoding: 'FIXED' as const, countBits, numberBits: VALUE_BITS - countBits }
+  const countBits = bitsFor(deepestCount(policy.limit))
+  const numberBits = VALUE_BITS - countBits
+  const fixed = { ...numbers, encoding: 'FIXED' as const, countBits, numberBits }
   const { calendar } = policy
-  if (calendar === undefined) return fixed
-  return { ...fixed, windowUs: 0, tickUs: CALENDAR_TICK_US, calendar: identityOf(`${calendar.unit} ${calendar.timeZone}`) }
+  if (calendar === undefined) {
+    checkCountBits(policy, countBits, widestCount(numbers.windowUs, VALUE_BITS, LEAST_FIXED_US))
+    return fixed
+  }
+  const tickUs = calendarTickUs(calendar.unit, numberBits)
+  return { ...fixed, windowUs: 0, tickUs, calendar: identityOf(`${calendar.unit} ${calendar.timeZone}`) }
+}
+
+/** The most tokens that count in a window of this limit, penalties included; exact in a double. */
+export function deepestCount(limit: number): number {
+  return Math.min(DEEPEST_DEBT_BURSTS * limit, Number.MAX_SAFE_INTEGER)
+}
+
+/** The shortest ticks whose numbers reach far enough. */
+function calendarTickUs(unit: CalendarUnit, numberBits: number): number {
+  const reachUs = CALENDAR_WINDOWS * longestMs(unit) * 1000
+  let tickUs = CALENDAR_TICK_US
+  while (tickUs < LONGEST_TICK_US[unit] && tickUs * 2 ** numberBits < reachUs) tickUs *= 2
+  return tickUs
+}
+
+/** The widest count beside numbers of windows that reach far enough, of `bits` in all. */
+function widestCount(windowUs: number, bits: number, leastUs: number): number {
+  let numberBits = LEAST_NUMBER_BITS
+  while (windowUs * 2 ** numberBits < leastUs) numberBits++
+  return bits - numberBits
+}
+
+/** @throws {PolicyError} `RANGE_UNSUPPORTED` */
+function checkCountBits({ algorithm, limit, windowMs }: Policy, countBits: number, widest: number): void {
+  if (countBits <= widest) return
+  const most = Math.floor((2 ** widest - 1) / DEEPEST_DEBT_BURSTS)
+  throw tooManyTokens(`${algorithm} of ${formatMs(windowMs)}`, limit, most, algorithm === 'fixed-window' ? '' : ', or take fixedWindow()')
+}
+
+function tooManyTokens(policy: string, limit: number, most: number, instead = ''): PolicyError {
+  const mend = `take a longer window, or count in larger units${instead}`
+  return new PolicyError('RANGE_UNSUPPORTED', 'limit', limit, `is more than a ${policy} counts exactly, which is ${most}: ${mend}`)
 }
 
 function slidingWindow(policy: Policy): PolicyNumbers {
@@ -96,7 +150,8 @@ function slidingWindow(policy: Policy): PolicyNumbers {
   if (small && numbers.windowUs >= SHORTEST_PACKED_US) {
     return { ...numbers, encoding: 'SLIDING', countBits: PACKED_COUNT_BITS, numberBits: PACKED_NUMBER_BITS }
   }
-  const countBits = small ? SHORT_COUNT_BITS : WIDE_COUNT_BITS
+  const countBits = small ? SHORT_COUNT_BITS : Math.max(WIDE_COUNT_BITS, bitsFor(deepestCount(policy.limit)))
+  checkCountBits(policy, countBits, Math.min(WIDEST_COUNT_BITS, widestCount(numbers.windowUs, VALUE_BITS - 1, LEAST_WIDE_US)))
   // One bit is the seal.
   return { ...numbers, encoding: 'WIDE', countBits, numberBits: VALUE_BITS - 1 - countBits, stride: 8 }
 }
@@ -161,7 +216,10 @@ function layoutOf({ encoding, countBits, numberBits, tickUs, slots, stride }: Po
 }
 
 function bitsFor(most: number): number {
-  return Math.floor(Math.log2(most)) + 1
+  let bits = 1
+  // Logarithms round.
+  while (2 ** bits <= most) bits++
+  return bits
 }
 
 /** A hash that distinguishes calendars: FNV-1a. */
@@ -208,6 +266,8 @@ export function emissionOf(policy: Pick<Policy, 'limit' | 'windowMs' | 'burst'>)
   const exact = { unitsPerUs: limit / shared, unitsPerToken: windowUs / shared }
   const { unitsPerUs, unitsPerToken } = exact.unitsPerUs <= most ? exact : roundedUp(limit, windowUs, most)
   if ((unitsPerToken * limit) / (unitsPerUs * windowUs) - 1 > MAX_RATE_LOSS) {
+    const largest = windowUs * (burst === limit ? most : MAX_UNITS_PER_US)
+    if (limit > largest) throw tooManyTokens(`rate over ${formatMs(policy.windowMs)}`, limit, largest, ', or take fixedWindow()')
     throw new PolicyError(
       'RANGE_UNSUPPORTED',
       'limit',
@@ -231,4 +291,9 @@ function roundedUp(limit: number, windowUs: number, most: number): { unitsPerUs:
 
 function gcd(a: number, b: number): number {
   return b === 0 ? a : gcd(b, a % b)
+}
+
+/** `a * b / c` of whole numbers, rounded up; the product may be above 2^53. */
+export function scaledUp(a: number, b: number, c: number): number {
+  return a * b < 2 ** 52 ? Math.ceil((a * b) / c) : Number((BigInt(a) * BigInt(b) + BigInt(c) - 1n) / BigInt(c))
 }

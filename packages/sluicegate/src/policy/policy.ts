@@ -25,11 +25,11 @@ export interface Policy extends MadePolicy {
   readonly algorithm: Algorithm
   /** Printable ASCII, at most 120 characters; default `<algorithm>-<limit>-<window>`. */
   readonly name: string
-  /** Tokens a window, 1 to 1,000,000,000. Of `concurrency` how many may be in flight; of `allOf` the least of its parts. */
+  /** Tokens a window, an integer from 1 that a double holds exactly. Of `concurrency` how many may be in flight; of `allOf` the least of its parts. */
   readonly limit: number
   /** The window in milliseconds, a whole number of microseconds from 1 ms to 366 days. Of `concurrency` the time to live of a permit. */
   readonly windowMs: number
-  /** Tokens that may be spent at once, 1 to 1,000,000,000; the limit itself where an algorithm knows no other burst. */
+  /** Tokens that may be spent at once, such an integer too; the limit itself where an algorithm knows no other burst. */
   readonly burst: number
   /** Fixed window: windows of the calendar instead of `windowMs`, which is then the length of the longest one. */
   readonly calendar?: Calendar

@@ -3,13 +3,13 @@ import { asGiven, checkOptions } from '../options/option-checks.js'
 import type { Duration } from '../time/duration.js'
 import { CALENDAR_UNITS, type CalendarUnit, calendarOf, longestMs } from './calendar.js'
 import { type Algorithm, type ConcurrencyPolicy, frozenPolicy, type Policy } from './policy.js'
-import { emissionOf } from './policy-numbers.js'
+import { emissionOf, numbersOf } from './policy-numbers.js'
 import { checkedName, checkedTokenCount, checkedWindowMs, defaultName, meantWindow } from './policy-options.js'
 
 /** What {@link tokenBucket} and {@link gcra} take. */
 export interface RateOptions {
   /**
-   * Tokens per window: an integer from 1 to 1,000,000,000.
+   * Tokens per window: an integer from 1 to 750,599,937,895,082, of windows below 15 minutes to 834,000 for each of their microseconds.
    *
    * @defaultValue required
    * @example tokenBucket({ limit: 100, window: '1s' })
@@ -23,7 +23,7 @@ export interface RateOptions {
    */
   readonly window: Duration
   /**
-   * Tokens that may be spent at once, an integer from 1 to 1,000,000,000.
+   * Tokens that may be spent at once, an integer from 1 to 750,599,937,895,082, as many as refill in 23 years.
    *
    * @defaultValue `limit`
    * @example tokenBucket({ limit: 100, window: '1s', burst: 200 })
@@ -38,7 +38,7 @@ export interface RateOptions {
   readonly name?: string
 }
 
-const MAX_LIMIT = 1_000_000_000
+const MAX_LIMIT = Number.MAX_SAFE_INTEGER
 const OPTIONS = ['limit', 'window', 'burst', 'name']
 
 /**
@@ -82,7 +82,8 @@ function ratePolicy(algorithm: 'token-bucket' | 'gcra', options: RateOptions): P
 /** What {@link fixedWindow} takes. */
 export interface FixedWindowOptions {
   /**
-   * Tokens per window: an integer from 1 to 1,000,000,000.
+   * Tokens per window: an integer from 1 to `Number.MAX_SAFE_INTEGER`, of windows below 9 minutes to fewer; see
+   * [the largest limits](policies.md#the-largest-limits).
    *
    * @defaultValue required
    * @example fixedWindow({ limit: 1000, window: '1h' })
@@ -115,7 +116,7 @@ export interface FixedWindowOptions {
 /** What {@link slidingWindow} takes. */
 export interface SlidingWindowOptions {
   /**
-   * Tokens per window: an integer from 1 to 1,000,000,000.
+   * Tokens per window: an integer from 1 to 799,644,820,200, of windows below a second to fewer.
    *
    * @defaultValue required
    * @example slidingWindow({ limit: 1000, window: '1m' })
@@ -185,7 +186,7 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
   }
   const windowMs = checkedWindowMs(window as Duration)
   const name = checkedName(checked.name, defaultName('fixed-window', limit, windowMs))
-  return frozenPolicy({ algorithm: 'fixed-window', name, limit, windowMs, burst: limit })
+  return counted(frozenPolicy({ algorithm: 'fixed-window', name, limit, windowMs, burst: limit }))
 }
 
 /** What {@link credits} takes. */
@@ -235,7 +236,13 @@ export function slidingWindow(options: SlidingWindowOptions): Policy {
   const limit = checkedTokenCount('limit', checked.limit, MAX_LIMIT)
   const windowMs = checkedWindowMs(checked.window)
   const name = checkedName(checked.name, defaultName('sliding-window', limit, windowMs))
-  return frozenPolicy({ algorithm: 'sliding-window', name, limit, windowMs, burst: limit })
+  return counted(frozenPolicy({ algorithm: 'sliding-window', name, limit, windowMs, burst: limit }))
+}
+
+/** The policy, if a state word can hold its counts. */
+function counted(policy: Policy): Policy {
+  numbersOf(policy)
+  return policy
 }
 
 /**

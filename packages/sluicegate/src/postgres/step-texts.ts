@@ -96,7 +96,7 @@ function steppedText(input: StepInput): string {
     WHEN ${verb} IN ('take', 'peek', 'block') THEN s.debt + o.done * ${amount} * (${verb} = 'take')::int
     WHEN ${verb} = 'lease' THEN CASE WHEN ${isWindow} THEN s.debt + o.done ELSE CASE WHEN o.done > 0 THEN greatest(s.debt, ${lent}) + o.done * ${unit} ELSE s.debt END END
     WHEN ${verb} = 'refund' THEN greatest(s.debt - ${amount}, ${least})
-    WHEN ${verb} = 'penalize' THEN greatest(s.debt, least(s.debt + ${amount}, ${DEEPEST_DEBT_BURSTS} * ${cap}))
+    WHEN ${verb} = 'penalize' THEN greatest(s.debt, least(s.debt + ${amount}, ${DEEPEST_DEBT_BURSTS} * ${cap}, ${Number.MAX_SAFE_INTEGER}))
     WHEN ${verb} = 'reserve' AND o.done = 1 THEN CASE WHEN ${isWindow} THEN CASE WHEN ${freeBegin} = s.begin THEN s.debt + ${amount} ELSE ${amount} END
       ELSE greatest(s.debt, ${waited} * ${pace}) + ${amount} END
     WHEN ${verb} = 'giveBack' AND ${isWindow} THEN CASE WHEN ${bound} >= s.begin AND ${bound} < s.begin + ${unit} THEN greatest(s.debt - ${amount}, 0) ELSE s.debt END

@@ -7,7 +7,7 @@ import type { MemoryBooking } from '../memory/memory-bookings.js'
 import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import { newMemoryLimiter } from '../memory/memory-limiters.js'
 import type { Policy } from '../policy/policy.js'
-import { emissionOf } from '../policy/policy-numbers.js'
+import { emissionOf, scaledUp } from '../policy/policy-numbers.js'
 import { type Answer, type HoldOperation, type LeaseRequest, type Operation, passed } from '../shared/backend.js'
 import type { Clock } from '../time/clock.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
@@ -135,7 +135,7 @@ export class KeySession {
     const debt = Math.max(0, (at - nowUs) * pace + rest)
     if (debt === 0) return
     const { unitsPerToken, unitsPerUs, capacity } = emissionOf(policy)
-    const own = Math.min(Math.ceil(debt * (unitsPerToken / unit)), ahead ? Number.POSITIVE_INFINITY : capacity)
+    const own = Math.min(scaledUp(debt, unitsPerToken, unit), ahead ? Number.POSITIVE_INFINITY : capacity)
     const units = unitsPerToken === unit ? debt : own
     const tokens = Math.ceil(units / unitsPerToken)
     this.clock.us = nowUs - Math.floor((tokens * unitsPerToken - units) / unitsPerUs)

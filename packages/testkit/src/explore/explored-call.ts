@@ -88,7 +88,7 @@ export class ExploredCall {
     const { low, high } = this.keyOf(call.key)
     switch (verb) {
       case 'peek':
-        return () => this.peeked(core.peek(low, high, nowUs))
+        return () => this.peeked(core.peek(low, high, nowUs, 0))
       case 'reset':
         return () => core.reset(low, high, nowUs)
       case 'refund':

@@ -11,7 +11,7 @@ export interface ExploredCore {
   update(block: number, nowUs: number, seenEpoch: number): number
   take(low: number, high: number, nowUs: number, tokens: number): number
   takeAny(low: number, high: number, nowUs: number, tokens: number): number
-  peek(low: number, high: number, nowUs: number): number
+  peek(low: number, high: number, nowUs: number, tokens: number): number
   refund(low: number, high: number, nowUs: number, tokens: number): number
   penalize(low: number, high: number, nowUs: number, tokens: number): number
   reset(low: number, high: number, nowUs: number): number

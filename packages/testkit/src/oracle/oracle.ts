@@ -175,6 +175,29 @@ export interface RateSpec {
   readonly burst: number
 }
 
+const WORD_BITS = 56
+const LEAST_WINDOWS = 8n
+const LEAST_RANGE_US = 2n ** 22n * 1000n
+
+/**
+ * Whether counts of these windows fit a state word, derived again from the words of ADR 9: eleven limits, at most 2^53 - 1, beside numbers of eight
+ * windows, and of 70 minutes; of a sliding window beside a seal and numbers of half of that, and counts of 43 bits.
+ */
+export function isCounted(spec: PolicySpec): boolean {
+  const isSliding = spec.algorithm === 'sliding-window'
+  if ((spec.algorithm !== 'fixed-window' && !isSliding) || ('calendar' in spec && spec.calendar !== undefined)) return true
+  const bits = deepestCount(BigInt(spec.limit)).toString(2).length
+  if (isSliding && spec.limit <= 65_535) return true
+  const windows = 2n ** BigInt(WORD_BITS - (isSliding ? 1 : 0) - bits)
+  const leastUs = isSliding ? LEAST_RANGE_US / 2n : LEAST_RANGE_US
+  return windows >= LEAST_WINDOWS && windows * toUs(spec.windowMs) >= leastUs && (!isSliding || bits <= 43)
+}
+
+/** The most tokens that count in a window, penalties included. */
+export function deepestCount(limit: bigint): bigint {
+  return min(11n * limit, 2n ** 53n - 1n)
+}
+
 /** The declared rounding of a policy, in whole numbers of any size. */
 export interface ExactEmission {
   /** Units a microsecond. */

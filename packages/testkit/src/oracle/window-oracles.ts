@@ -1,6 +1,6 @@
 import { KeyedOracle } from './keyed-oracle.js'
 import type { CalendarSpec, FixedWindowSpec, OracleBooking, PolicySpec, SlidingWindowSpec } from './oracle.js'
-import { ceilDiv, floorDiv, max, min, toUs } from './oracle.js'
+import { ceilDiv, deepestCount, floorDiv, max, min, toUs } from './oracle.js'
 
 /** From the first microsecond of a window to the first of the next one. */
 export interface Window {
@@ -76,8 +76,6 @@ interface Counted {
   readonly count: bigint
 }
 
-const PENALTY_LIMITS = 11n
-
 /**
  * What a fixed window limiter must answer: one window and its count a key. A key whose window is later than that of now, as the
  * clock stepped back or it was reserved, is closed until its window begins.
@@ -119,7 +117,7 @@ export class FixedWindowOracle extends KeyedOracle<Counted, FixedWindowSpec> {
 
   protected override penalized(state: Counted | undefined, tokens: bigint, nowUs: bigint): Counted {
     const { window, count } = this.#stateAt(state, nowUs)
-    return { window, count: max(count, min(count + tokens, PENALTY_LIMITS * this.#limit())) }
+    return { window, count: max(count, min(count + tokens, deepestCount(this.#limit()))) }
   }
 
   protected override filled(state: Counted | undefined, tokens: bigint, nowUs: bigint): Counted {
@@ -186,7 +184,6 @@ interface Counts {
   readonly current: bigint
 }
 
-const SLIDING_PENALTY_LIMITS = 11n
 /** Counters of 16 bits, where limit and window allow them. */
 const PACKED_MOST = 65_535n
 const PACKED_WINDOW_US = 220_000n
@@ -231,8 +228,8 @@ export class SlidingWindowOracle extends KeyedOracle<Counts, SlidingWindowSpec> 
 
   protected override penalized(state: Counts | undefined, tokens: bigint, nowUs: bigint): Counts {
     const counts = this.#stateAt(state, nowUs)
-    const most =
-      this.#words() === 'packed' ? min(SLIDING_PENALTY_LIMITS * this.#limit(), PACKED_MOST) : SLIDING_PENALTY_LIMITS * this.#limit()
+    const deepest = deepestCount(this.#limit())
+    const most = this.#words() === 'packed' ? min(deepest, PACKED_MOST) : deepest
     return { ...counts, current: max(counts.current, min(counts.current + tokens, most)) }
   }
 
@@ -330,13 +327,13 @@ export class SlidingWindowOracle extends KeyedOracle<Counts, SlidingWindowSpec> 
   /** How counts are written; where that changes, a key goes over as to other windows. */
   #words(): string {
     if (this.spec.isUnpacked) return 'unpacked'
-    if (this.#limit() > PACKED_MOST) return 'wide'
+    if (this.#limit() > PACKED_MOST) return `wide ${max(34n, BigInt(deepestCount(this.#limit()).toString(2).length))}`
     return this.#windowUs() < PACKED_WINDOW_US ? 'short' : 'packed'
   }
 
   /** The count before has a word of its own. */
   #isWide(): boolean {
-    return this.#words() === 'wide' || this.#words() === 'short'
+    return this.#words().startsWith('wide') || this.#words() === 'short'
   }
 
   #windowUs(): bigint {

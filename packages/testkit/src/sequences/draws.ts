@@ -35,6 +35,39 @@ export const LIMITS = [
   1, 2, 3, 7, 10, 11, 60, 97, 100, 999, 1000, 1009, 9973, 10_000, 65_537, 999_983, 1_000_000, 15_485_863, 999_999_937, 1_000_000_000,
 ]
 
+/** Edges of what integers and words hold, and what budgets of money are. */
+export const LARGE_LIMITS = [
+  1_000_000_000,
+  1_000_000_001,
+  1_561_806_289,
+  1_561_806_290,
+  2 ** 31 - 1,
+  2 ** 31,
+  2 ** 32,
+  50_000_000_000,
+  799_644_820_200,
+  1e12,
+  2 ** 40 + 1,
+  750_599_937_895_082,
+  818_836_295_885_544,
+  818_836_295_885_545,
+  1e15,
+  2 ** 52,
+  2 ** 53 - 2,
+  2 ** 53 - 1,
+]
+/** From this seed on, sequences have limits up to 2^53 - 1. */
+export const LARGE_SEEDS = 1_000_000_000
+
+/** A limit, up to `most`. */
+export function randomLimit(random: Random, most: number): number {
+  if (random.seed < LARGE_SEEDS || most < 1_000_000_000) {
+    const usual = Math.min(most, 1_000_000_000)
+    return random.chance(0.5) ? Math.min(usual, random.pick(LIMITS)) : random.magnitude(1, usual)
+  }
+  return random.chance(0.7) ? Math.min(most, random.pick(LARGE_LIMITS)) : random.magnitude(1, most)
+}
+
 /** Clock readings are seldom whole microseconds. */
 export function finerThanUs(random: Random): number {
   return random.chance(0.2) ? (random.fraction() - 0.5) / 1000 : 0

@@ -1,12 +1,13 @@
-import type { RateSpec } from '../oracle/oracle.js'
-import { type AlgorithmName, mostCost, type PolicySpec, type SinglePolicySpec } from '../oracle/oracle.js'
+import type { FixedWindowSpec, RateSpec, SlidingWindowSpec } from '../oracle/oracle.js'
+import { type AlgorithmName, isCounted, mostCost, type PolicySpec, type SinglePolicySpec } from '../oracle/oracle.js'
 import type { Random } from '../random.js'
-import { DAY_MS, LIMITS, WINDOWS_MS } from './draws.js'
+import { DAY_MS, randomLimit, WINDOWS_MS } from './draws.js'
 import { randomRate, siblingRate } from './rate-sequences.js'
 
 const MOST_LOG_LIMIT = 100_000
 const MOST_PERMITS = 10_000
-const MOST_LIMIT = 1_000_000_000
+const MOST_LIMIT = 2 ** 53 - 1
+const MOST_SLIDING_LIMIT = 799_644_820_200
 const PARTS = ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log'] as const
 const UNITS = ['day', 'week', 'month', 'year'] as const
 
@@ -33,13 +34,13 @@ function nextSingle(random: Random, policy: SinglePolicySpec, calendars: boolean
   }
   if ('burst' in policy) return { algorithm: policy.algorithm, ...siblingRate(random, policy) }
   const other = randomSingle(random, policy.algorithm, false)
-  const changed = random.pick<SinglePolicySpec>([
+  const changed = random.pick<Exclude<SinglePolicySpec, { burst: number }>>([
     { ...policy, limit: random.integer(1, policy.limit) },
     { ...policy, limit: Math.min(mostLimit(policy.algorithm), policy.limit * 2) },
     { ...policy, windowMs: other.windowMs },
     { ...policy, windowMs: Math.min(366 * DAY_MS, policy.windowMs * 2) },
   ])
-  return changed
+  return isCounted(changed) ? changed : policy
 }
 
 /** Limits near each other, so that now one part binds and now another. */
@@ -59,12 +60,12 @@ function randomSingle(random: Random, algorithm: SinglePolicySpec['algorithm'], 
     case 'gcra':
       return { algorithm, ...randomRate(random) }
     case 'fixed-window': {
-      const spec = { algorithm, ...randomCount(random, MOST_LIMIT) }
+      const spec = countedOf(() => ({ algorithm, ...randomCount(random, MOST_LIMIT) }))
       if (!calendars || random.chance(0.5)) return spec
       return { ...spec, calendar: { unit: random.pick(UNITS), timeZone: random.pick(['UTC', 'Europe/Rome']) } }
     }
     case 'sliding-window':
-      return { algorithm, ...randomCount(random, MOST_LIMIT) }
+      return countedOf(() => ({ algorithm, ...randomCount(random, MOST_SLIDING_LIMIT) }))
     case 'sliding-log':
       // Each key takes as much memory as its limit: seldom a large one.
       return { algorithm, ...randomCount(random, random.chance(0.03) ? MOST_LOG_LIMIT : 300) }
@@ -73,8 +74,16 @@ function randomSingle(random: Random, algorithm: SinglePolicySpec['algorithm'], 
   }
 }
 
+/** The first that is accepted. */
+function countedOf<Spec extends FixedWindowSpec | SlidingWindowSpec>(next: () => Spec): Spec {
+  for (;;) {
+    const spec = next()
+    if (isCounted(spec)) return spec
+  }
+}
+
 function randomCount(random: Random, most: number): Omit<RateSpec, 'burst'> {
-  const limit = random.chance(0.5) ? Math.min(most, random.pick(LIMITS)) : random.magnitude(1, most)
+  const limit = randomLimit(random, most)
   const windowMs = random.chance(0.6) ? random.pick(WINDOWS_MS) : random.magnitude(1000, 366 * DAY_MS * 1000) / 1000
   return { limit, windowMs }
 }

@@ -6,15 +6,21 @@ import {
   DAY_MS,
   finerThanUs,
   HOUR_MS,
+  LARGE_LIMITS,
+  LARGE_SEEDS,
   LAST_MS,
   LIMITS,
   MOST_ENDS,
   MOST_KEYS,
   randomBlockMs,
   randomCost,
+  randomLimit,
   WINDOWS_MS,
   YEAR_MS,
 } from './draws.js'
+
+/** A full burst's debt and eleven times that stay below 2^53. */
+const MOST_TOKENS = 750_599_937_895_082
 
 /**
  * The clock may step back, by an hour, within this time after the last policy. Later a key without debt may have been
@@ -31,12 +37,19 @@ export function rateSequenceOf(seed: number): Sequence {
   return { policy, steps: randomSteps(random, policy) }
 }
 
-/** A policy from the whole range that is accepted: limits from 1 per 366 days to 10^9 a second, bursts to 10^9. */
+/** A policy from the whole range that is accepted: limits from 1 per 366 days to 10^9 a second, bursts to 10^9; of large seeds up to 7.5 * 10^14. */
 export function randomRate(random: Random): RateSpec {
+  const isLarge = random.seed >= LARGE_SEEDS
   for (;;) {
-    const limit = random.chance(0.5) ? random.pick(LIMITS) : random.magnitude(1, 1_000_000_000)
+    const limit = randomLimit(random, MOST_TOKENS)
     const windowMs = random.chance(0.6) ? random.pick(WINDOWS_MS) : random.magnitude(1000, 366 * DAY_MS * 1000) / 1000
-    const burst = random.pick([1, 2, limit, random.pick(LIMITS), random.magnitude(1, 1_000_000_000)])
+    const burst = random.pick([
+      1,
+      2,
+      limit,
+      random.pick(isLarge ? LARGE_LIMITS : LIMITS),
+      random.magnitude(1, isLarge ? MOST_TOKENS : 1_000_000_000),
+    ])
     const policy = { limit, windowMs, burst }
     if (exactEmission(policy) !== undefined) return policy
   }
@@ -117,11 +130,12 @@ function randomStep(random: Random, policy: RatePolicySpec, place: Place, blocks
 /** The same policy with one number changed, as people do. */
 export function siblingRate(random: Random, { limit, windowMs, burst }: RateSpec): RateSpec {
   const policy = { limit, windowMs, burst }
+  const most = random.seed >= LARGE_SEEDS ? MOST_TOKENS : 1_000_000_000
   const changed = random.pick([
     { ...policy, burst: random.integer(1, policy.burst) },
     { ...policy, limit: random.integer(1, policy.limit) },
-    { ...policy, limit: Math.min(1_000_000_000, policy.limit * 2) },
-    { ...policy, burst: Math.min(1_000_000_000, policy.burst * 2) },
+    { ...policy, limit: Math.min(most, policy.limit * 2) },
+    { ...policy, burst: Math.min(most, policy.burst * 2) },
   ])
   return exactEmission(changed) === undefined ? policy : changed
 }

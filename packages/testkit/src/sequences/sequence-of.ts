@@ -3,7 +3,7 @@ import { type AlgorithmName, type FixedWindowSpec, mostCost, type PolicySpec, ty
 import { windowsOf } from '../oracle/window-oracles.js'
 import { Random } from '../random.js'
 import type { Place, Sequence, Step } from './draws.js'
-import { DAY_MS, finerThanUs, HOUR_MS, LAST_MS, MOST_ENDS, MOST_KEYS, randomBlockMs, randomCost, YEAR_MS } from './draws.js'
+import { DAY_MS, finerThanUs, HOUR_MS, LARGE_SEEDS, LAST_MS, MOST_ENDS, MOST_KEYS, randomBlockMs, randomCost, YEAR_MS } from './draws.js'
 import { nextPolicy, randomPolicyOf } from './random-policy.js'
 import { CERTAIN_MS, randomRateGapMs, rateSequenceOf } from './rate-sequences.js'
 
@@ -143,8 +143,10 @@ class Sequencer {
 
   #earliestMs(): number {
     if (this.#forward) return this.#latestMs
+    const isLarge = this.#random.seed >= LARGE_SEEDS
     const furthestMs = partsOf(this.#policy).map((part) => {
       if ('burst' in part) return this.#latestMs - this.#sinceMs < CERTAIN_MS ? this.#latestMs - this.#sinceMs + HOUR_MS : 0
+      if (isLarge && 'calendar' in part && part.calendar !== undefined) return DAY_MS
       return Math.max(FURTHEST_BACK_MS, Math.min(FURTHEST_BACK_WINDOWS * part.windowMs, YEAR_MS / 4))
     })
     return Math.max(this.#latestMs - Math.min(...furthestMs), this.#calendars ? CALENDARS_MS : 0)

@@ -128,10 +128,10 @@ export function heldIn(reply: unknown, count: number): ScriptHeld {
   return { states, nowUs, done: done === 1, rest, granted, endUs, over, used, fault: HOLD_FAULTS[fault] }
 }
 
-/** A negative debt means denied: nothing was spent. */
+/** A negative debt means denied: nothing was spent. Of the largest debt that is -2^53. */
 function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNewUs: unknown = 0): KeyState {
   const units = typeof debt === 'string' ? Number.parseInt(debt, 10) : debt
-  if (typeof units !== 'number' || !Number.isSafeInteger(units)) throw notUnderstood(reply)
+  if (typeof units !== 'number' || !Number.isInteger(units) || Math.abs(units) > 2 ** 53) throw notUnderstood(reply)
   const done = units >= 0
   return {
     done,
