@@ -174,7 +174,7 @@ function mayBeNull(definition: string): JsonSchema {
 }
 
 const UNIT_OR_WINDOW = [{ required: ['unit'] }, { required: ['window'] }]
-const TOKENS = { type: 'integer', minimum: 1, maximum: 1_000_000_000 }
+const TOKENS = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER }
 
 const RATE_LIMIT = {
   name: told('name', LABEL, 'For replaces of other limits, and in responses.'),

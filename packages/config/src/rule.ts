@@ -6,7 +6,7 @@ import type { Section } from './section.js'
 import { nearest } from './spelling.js'
 
 const REQUIRED: ReadonlySet<string> = new Set(['limit', 'window'])
-const MOST_TOKENS = 1_000_000_000
+const MOST_TOKENS = Number.MAX_SAFE_INTEGER
 const DURATIONS = '250ms, 10s, 1m, 24h or 30d'
 const SPAN = '\\d[\\d.]*(ms|s|m|h|d)'
 
@@ -29,7 +29,7 @@ const CALENDAR = windowOption(span(`${DURATIONS}, or day, week, month or year`, 
 /** The options of algorithms. */
 const OPTIONS: Readonly<Record<RuleOption, Option<unknown>>> = {
   limit: option('limit', tokens, {
-    what: 'Tokens in a window, 1 to 1,000,000,000; of a log to 100,000, of `concurrency` to 10,000 permits.',
+    what: 'Tokens in a window, 1 to 9,007,199,254,740,991, or [the largest](which-limiter.md#the-largest-limits) of its window; of a log to 100,000, of `concurrency` to 10,000 permits.',
     example: 100,
   }),
   window: windowOption(span(DURATIONS, `^${SPAN}$`)),

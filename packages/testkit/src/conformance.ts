@@ -5,6 +5,7 @@ import { denialEvents } from './conformance/denial-events.js'
 import { fixturesOf, type MakeLimiter, type StoreTraits } from './conformance/fixture.js'
 import { holds } from './conformance/holds.js'
 import { keys } from './conformance/keys.js'
+import { largeNumbers } from './conformance/large-numbers.js'
 import { misuse } from './conformance/misuse.js'
 import { reserving } from './conformance/reserving.js'
 import { statsAndEvents } from './conformance/stats-and-events.js'
@@ -50,4 +51,5 @@ export function conformance(store: string, make: MakeLimiter, choice: Conformanc
     for (const part of shared) SHARED[part](name, fixture, policyOf)
     if (withOwn) own(name, fixture)
   }
+  if (withOwn && algorithms === undefined) largeNumbers(store, fixture)
 }

@@ -39,7 +39,16 @@ export { Random } from './random.js'
 export type { Replayed } from './replay.js'
 export { type Answer, bookingAnswer, firstMismatch, limiterAnswers, type Mismatch, mismatchIn, numbered, oracleAnswers } from './replay.js'
 export { everyNth, IS_LONG_RUN, longTest, shortOrLong } from './run-length.js'
-export { type CompareOptions, compareSeeds, type OracleRun, savedSeeds, savedTwinSeeds, seedsFrom, seedsOf } from './saved-seeds.js'
+export {
+  type CompareOptions,
+  compareSeeds,
+  largeSeeds,
+  type OracleRun,
+  savedSeeds,
+  savedTwinSeeds,
+  seedsFrom,
+  seedsOf,
+} from './saved-seeds.js'
 export type { Sequence, Step } from './sequences/draws.js'
 export { newestFirst } from './sequences/newest-first.js'
 export { nextPolicy, randomPolicyOf } from './sequences/random-policy.js'

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { replayedInMemory } from './kit.js'
 import type { AlgorithmName } from './oracle/oracle.js'
 import { firstMismatch, type Mismatch } from './replay.js'
-import type { Sequence } from './sequences/draws.js'
+import { LARGE_SEEDS, type Sequence } from './sequences/draws.js'
 import { sequenceOf } from './sequences/sequence-of.js'
 
 interface SavedSeeds {
@@ -19,9 +19,14 @@ export function savedSeeds(algorithm?: AlgorithmName): readonly number[] {
   return algorithm === undefined ? seeds : (of[algorithm] ?? [])
 }
 
-/** Each saved one once, and `count` others. */
+/** Each saved one once, and `count` others, and as many of large numbers. */
 export function seedsOf(algorithm: AlgorithmName, count: number): number[] {
-  return [...new Set([...savedSeeds(algorithm), ...seedsFrom(1, count)])]
+  return [...new Set([...savedSeeds(algorithm), ...seedsFrom(1, count), ...largeSeeds(count)])]
+}
+
+/** `count` seeds of sequences with limits up to 2^53 - 1. */
+export function largeSeeds(count: number): Iterable<number> {
+  return seedsFrom(LARGE_SEEDS, count)
 }
 
 /** The same of the scripts of a store: `packages/testkit/seeds/twins.json`. */

@@ -6,7 +6,8 @@ import type { AskedPriority, Engine, ServedPolicy } from '../engine/engine.js'
 import { type Entry, type FoundLimit, keyOf } from './find-rule.js'
 import { type LimitOverride, LimitRequestError } from './limit-request.js'
 
-const MAX_LIMIT = 1_000_000_000
+/** That of the type on the wire. */
+const MAX_LIMIT = 0xffff_ffff
 /** Of each unit, in memory: 12 MB when it is full. */
 const MAX_KEYS = 500_000
 /** No classes: takes leave what the limit of the request does not have. */
@@ -41,7 +42,6 @@ export class Overrides {
   ): FoundOverride {
     const name = UNIT_NAMES.get(unit)
     if (name === undefined) throw new LimitRequestError('invalid', 'the limit of a descriptor needs a unit')
-    if (requestsPerUnit > MAX_LIMIT) throw new LimitRequestError('invalid', `the limit of a descriptor is at most ${MAX_LIMIT}`)
     const limit: RuleLimit = {
       path: `override ${requestsPerUnit} per ${name}`,
       policy: requestsPerUnit === 0 ? undefined : this.#policy(name).name,

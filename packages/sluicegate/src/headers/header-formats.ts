@@ -1,6 +1,6 @@
 import type { Decision } from '../decision/decision.js'
 import type { HeaderPair } from './header.js'
-import { effectiveWindowMs, effectiveWindowS, type Quota, type QuotaUnit } from './quota.js'
+import { effectiveWindowMs, effectiveWindowS, type Quota, type QuotaUnit, sayable } from './quota.js'
 
 /** A quota with its parts in one format, made once. */
 export interface Digest {
@@ -62,7 +62,7 @@ export const draft11: HeaderFormat = {
 }
 
 function serviceLimit({ prefix, quota }: Digest, decision: Decision, partitionKey: string | undefined): string {
-  const field = prefix + decision.remaining
+  const field = prefix + sayable(decision.remaining)
   const timed = quota.isConcurrency ? field : field + windowParameter(effectiveWindowS(quota, decision))
   return partitionKey === undefined ? timed : `${timed};pk=${partitionKey}`
 }
@@ -101,7 +101,7 @@ export const draft7: HeaderFormat = {
   listed: differentQuotas,
   fields: (policies, { quota }, decision) => [
     policies,
-    ['RateLimit', `limit=${quota.tokens}, remaining=${decision.remaining}, reset=${effectiveWindowS(quota, decision)}`],
+    ['RateLimit', `limit=${quota.tokens}, remaining=${sayable(decision.remaining)}, reset=${effectiveWindowS(quota, decision)}`],
   ],
 }
 
@@ -116,7 +116,7 @@ export const draft6: HeaderFormat = {
   fields: (policies, { quota }, decision) => [
     policies,
     ['RateLimit-Limit', String(quota.tokens)],
-    ['RateLimit-Remaining', String(decision.remaining)],
+    ['RateLimit-Remaining', String(sayable(decision.remaining))],
     ['RateLimit-Reset', String(effectiveWindowS(quota, decision))],
   ],
 }
@@ -144,7 +144,7 @@ export function xRateLimit(meaning: ResetMeaning): HeaderFormat {
     item: undefined,
     fields: (_policies, { quota }, decision, _partitionKey, nowMs) => [
       ['X-RateLimit-Limit', String(quota.tokens)],
-      ['X-RateLimit-Remaining', String(decision.remaining)],
+      ['X-RateLimit-Remaining', String(sayable(decision.remaining))],
       ['X-RateLimit-Reset', String(reset(effectiveWindowMs(quota, decision), nowMs))],
     ],
   }

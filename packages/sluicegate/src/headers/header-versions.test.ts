@@ -156,3 +156,14 @@ test('wrong options are refused by name, and a wrong secret is not repeated', ()
   refused({ legacy: true }, 'OPTION_UNKNOWN', /^legacy: is not one of version/)
   refused({ partitionKey: 'hunter2' }, 'OPTION_INVALID', /^partitionKey: (?!.*hunter2)/)
 })
+
+test('a budget beyond the largest integer of a structured field is said as that integer, and read as such', () => {
+  const policy = fixedWindow({ limit: Number.MAX_SAFE_INTEGER, window: 'month' })
+  const decision = createLimiter(policy, { clock: manualClock(0) }).take('ada', 7)
+  for (const version of ['draft-11', 'draft-7', 'draft-6', 'x-ratelimit'] as const) {
+    const headers = new HeaderWriter({ version }).write(policy, decision)
+    const text = headers.map(([, value]) => value).join(' ')
+    assert.match(text, /999999999999999/, version)
+    assert.doesNotMatch(text, /\d{16}/, version)
+  }
+})

@@ -4,6 +4,14 @@ import type { Policy } from '../policy/policy.js'
 /** What a quota counts: the units that the draft registers. */
 export type QuotaUnit = 'requests' | 'content-bytes' | 'concurrent-requests'
 
+/** The largest integer of a structured field: more is said as this. Source: RFC 9651, section 3.3.1. */
+const MOST_TOKENS = 999_999_999_999_999
+
+/** Tokens as fields say them: never more than there are. */
+export function sayable(tokens: number): number {
+  return Math.min(tokens, MOST_TOKENS)
+}
+
 /** A single policy in the terms of header fields: the part that is the same for all its decisions. */
 export interface Quota {
   readonly name: string
@@ -32,7 +40,7 @@ export function quotaOf({ algorithm, name, limit, windowMs, burst }: Policy, uni
   const refillMs = isConcurrency || burst === limit ? windowMs : (burst * windowMs) / limit
   return {
     name,
-    tokens: refillMs < 1000 && !isConcurrency ? Math.floor((limit * 1000) / windowMs) : burst,
+    tokens: sayable(refillMs < 1000 && !isConcurrency ? perSecond(limit, windowMs) : burst),
     windowS: Math.max(1, Math.ceil(refillMs / 1000)),
     unit: isConcurrency ? 'concurrent-requests' : unit === 'requests' ? undefined : unit,
     isConcurrency,
@@ -40,6 +48,11 @@ export function quotaOf({ algorithm, name, limit, windowMs, burst }: Policy, uni
     windowMs,
     limit,
   }
+}
+
+/** Tokens a second, rounded down; a product may be above 2^53. */
+function perSecond(limit: number, windowMs: number): number {
+  return Number((BigInt(limit) * 1_000_000n) / BigInt(Math.round(windowMs * 1000)))
 }
 
 /**

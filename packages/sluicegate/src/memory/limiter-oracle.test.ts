@@ -8,6 +8,7 @@ import {
   firstMismatch,
   firstPositionExcess,
   firstShortfall,
+  largeSeeds,
   newestFirst,
   Random,
   replayedInMemory,
@@ -40,6 +41,10 @@ for (const algorithm of ALGORITHM_NAMES) {
     const { sequences, mismatches } = compareSeeds(seedsFrom(1, SEQUENCES), { algorithm })
     assert.equal(sequences, SEQUENCES)
     assert.deepEqual(mismatches.slice(0, 5), [])
+  })
+
+  test(`${algorithm} answers ${SEQUENCES} sequences with limits up to 2^53 - 1 as the oracle does, where it has such limits`, () => {
+    assert.deepEqual(compareSeeds(largeSeeds(SEQUENCES), { algorithm }).mismatches.slice(0, 5), [])
   })
 }
 

@@ -55,9 +55,9 @@ const LEAST_WIDE_US = 2 ** 21 * 1000
 const CALENDAR_TICK_US = 60_000_000
 /** Windows that the numbers of a calendar reach, unless its ticks would be too long. */
 const CALENDAR_WINDOWS = 7
-/** The longest ticks: no window is shorter, even with a day that its zone skipped. */
+/** The longest ticks. No window is shorter, even where its zone skipped a day, or hours: Vostok had one of 17 hours in 1994. */
 const LONGEST_TICK_US: Readonly<Record<CalendarUnit, number>> = {
-  day: 2 ** 10 * CALENDAR_TICK_US,
+  day: 17 * 60 * CALENDAR_TICK_US,
   week: 2 ** 13 * CALENDAR_TICK_US,
   month: 2 ** 15 * CALENDAR_TICK_US,
   year: 2 ** 18 * CALENDAR_TICK_US,
@@ -122,7 +122,7 @@ function calendarTickUs(unit: CalendarUnit, numberBits: number): number {
   const reachUs = CALENDAR_WINDOWS * longestMs(unit) * 1000
   let tickUs = CALENDAR_TICK_US
   while (tickUs < LONGEST_TICK_US[unit] && tickUs * 2 ** numberBits < reachUs) tickUs *= 2
-  return tickUs
+  return Math.min(tickUs, LONGEST_TICK_US[unit])
 }
 
 /** The widest count beside numbers of windows that reach far enough, of `bits` in all. */

@@ -6,8 +6,9 @@ import { HeaderWriter } from '../headers/header-writer.js'
 import { readRateLimit } from '../headers/read-rate-limit.js'
 import { createLimiter, manualClock, type Policy } from '../index.js'
 import { allOf } from './all-of.js'
+import { calendarOf, minuteWindow } from './calendar.js'
 import { checkedPolicy } from './checked-policy.js'
-import { emissionOf } from './policy-numbers.js'
+import { emissionOf, numbersOf } from './policy-numbers.js'
 import { concurrency, fixedWindow, gcra, type RateOptions, slidingLog, slidingWindow, tokenBucket } from './single-policy.js'
 
 test('a policy is frozen data with its defaults filled in', () => {
@@ -33,6 +34,10 @@ test('the whole range of options is accepted', () => {
     { limit: 1, window: 1.001 },
     { limit: 7, window: 17_417_771_096.719 },
     { limit: 100, window: '1s', burst: 1_000_000_000 },
+    { limit: 834_000_000_000, window: '1s' },
+    { limit: 50_000_000_000, window: '30d' },
+    { limit: 750_588_768_000_000, window: '15m', burst: 1 },
+    { limit: 1, window: 1, burst: 700_000_000_000 },
     { limit: 1, window: '1s', name: '~'.repeat(120) },
   ] as RateOptions[]) {
     assert.equal(tokenBucket(options).limit, options.limit)
@@ -45,12 +50,12 @@ const FAULTS: readonly (readonly [string, string, readonly object[]])[] = [
   [
     'LIMIT_INVALID',
     'limit',
-    [0, -1, 0.35, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1_000_000_001, '10', null, undefined, 10n].map((limit) => ({
+    [0, -1, 0.35, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, '10', null, undefined, 10n].map((limit) => ({
       ...GOOD,
       limit,
     })),
   ],
-  ['BURST_INVALID', 'burst', [0, -1, 0.5, Number.NaN, 1_000_000_001, '1', null].map((burst) => ({ ...GOOD, burst }))],
+  ['BURST_INVALID', 'burst', [0, -1, 0.5, Number.NaN, 2 ** 53, '1', null].map((burst) => ({ ...GOOD, burst }))],
   [
     'WINDOW_INVALID',
     'window',
@@ -185,6 +190,84 @@ test('a policy that no state word can hold is refused by what it is about', () =
   assert.deepEqual(faultOf({ limit: 999_999_937, windowMs: 1, burst: 1 }), ['RANGE_UNSUPPORTED', 'limit'])
 })
 
+/** The largest limit that the refusal of a larger one names. */
+function largestOf(make: (limit: number) => unknown, limit = Number.MAX_SAFE_INTEGER): number {
+  try {
+    make(limit)
+    return limit
+  } catch (error) {
+    assert.ok(
+      error instanceof PolicyError && error.code === 'RANGE_UNSUPPORTED' && error.option === 'limit' && error.value === limit,
+      String(error),
+    )
+    assert.match(error.message, /take a longer window, or count in larger units/)
+    return Number(/which is (\d+)/.exec(error.message)?.[1])
+  }
+}
+
+test('a limit that a window cannot count exactly is refused with the largest that it can, which is accepted', () => {
+  const windows = ['1ms', '10ms', '1s', '1m', '8m', '9m', '1h', '1d', '30d', '366d'] as const
+  const sizes = windows.map((window) => {
+    const makers = [
+      (limit: number) => tokenBucket({ limit, window }),
+      (limit: number) => tokenBucket({ limit, window, burst: 1000 }),
+      (limit: number) => fixedWindow({ limit, window }),
+      (limit: number) => slidingWindow({ limit, window }),
+    ]
+    return makers.map((make, i) => {
+      const largest = largestOf(make)
+      make(largest)
+      // A rate loses up to 0.1 % to rounding before it is refused.
+      const above = i < 2 ? Math.ceil(largest * 1.0011) : largest + 1
+      if (largest < Number.MAX_SAFE_INTEGER) assert.equal(largestOf(make, above), largest)
+      return largest
+    })
+  })
+  const all = Number.MAX_SAFE_INTEGER
+  assert.deepEqual(sizes, [
+    [834_000_000, 834_000_000, 1_561_806_289, 1_561_806_289],
+    [8_340_000_000, 8_340_000_000, 12_494_450_315, 12_494_450_315],
+    [834_000_000_000, 834_000_000_000, 799_644_820_200, 799_644_820_200],
+    [50_040_000_000_000, 50_040_000_000_000, 51_177_268_492_846, 799_644_820_200],
+    [400_320_000_000_000, 400_320_000_000_000, 409_418_147_942_772, 799_644_820_200],
+    [450_360_000_000_000, 450_360_000_000_000, all, 799_644_820_200],
+    [750_596_400_000_000, 3_002_400_000_000_000, all, 799_644_820_200],
+    [750_556_800_000_000, all, all, 799_644_820_200],
+    [749_088_000_000_000, all, all, 799_644_820_200],
+    [727_315_200_000_000, all, all, 799_644_820_200],
+  ])
+  for (const window of ['day', 'week', 'month', 'year'] as const)
+    assert.equal(
+      largestOf((limit) => fixedWindow({ limit, window })),
+      Number.MAX_SAFE_INTEGER,
+    )
+})
+
+test('the ticks of a calendar are no longer than its shortest windows, those with a day that the zone skipped', () => {
+  const years = [
+    ['Pacific/Apia', 2011],
+    ['Pacific/Kwajalein', 1993],
+    ['Pacific/Kiritimati', 1994],
+    ['Pacific/Kiritimati', 1995],
+    ['Antarctica/Vostok', 1994],
+    ['Australia/Lord_Howe', 2020],
+    ['Asia/Pyongyang', 2015],
+    ['Europe/Rome', 2026],
+  ] as const
+  for (const unit of ['day', 'week', 'month', 'year'] as const) {
+    const { tickUs, numberBits, countBits } = numbersOf(fixedWindow({ limit: Number.MAX_SAFE_INTEGER, window: unit }))
+    assert.deepEqual([numberBits, countBits], [3, 53])
+    for (const [timeZone, year] of years) {
+      let us = Date.UTC(year, 0, 2) * 1000
+      while (us < Date.UTC(year + 1, 0, 2) * 1000) {
+        const { startUs, endUs } = minuteWindow(calendarOf(unit, timeZone), us)
+        assert.ok(endUs - startUs >= tickUs, `${unit} of ${timeZone}, ${new Date(startUs / 1000).toISOString()}`)
+        us = endUs
+      }
+    }
+  }
+})
+
 function emissionOrRefusal(spec: RateSpec): unknown {
   try {
     return emissionOf(spec)
@@ -197,7 +280,8 @@ function emissionOrRefusal(spec: RateSpec): unknown {
 /** Over the whole range of options, accepted or not. */
 function anySpec(random: Random): RateSpec {
   const windowUs = random.chance(0.3) ? random.magnitude(1, 31_622_400) * 1_000_000 : random.magnitude(1000, 366 * 86_400_000_000)
-  return { limit: random.magnitude(1, 1_000_000_000), windowMs: windowUs / 1000, burst: random.magnitude(1, 1_000_000_000) }
+  const most = random.pick([1_000_000_000, 2 ** 53 - 1])
+  return { limit: random.magnitude(1, most), windowMs: windowUs / 1000, burst: random.magnitude(1, most) }
 }
 
 function namesOf(...names: string[]): string[] {

@@ -9,7 +9,7 @@ import { checkedName, checkedTokenCount, checkedWindowMs, defaultName, meantWind
 /** What {@link tokenBucket} and {@link gcra} take. */
 export interface RateOptions {
   /**
-   * Tokens per window: an integer from 1 to 750,599,937,895,082, of windows below 15 minutes to 834,000 for each of their microseconds.
+   * Tokens per window: an integer from 1 up to [the largest](which-limiter.md#the-largest-limits) of its window.
    *
    * @defaultValue required
    * @example tokenBucket({ limit: 100, window: '1s' })
@@ -23,7 +23,7 @@ export interface RateOptions {
    */
   readonly window: Duration
   /**
-   * Tokens that may be spent at once, an integer from 1 to 750,599,937,895,082, as many as refill in 23 years.
+   * Tokens that may be spent at once: an integer from 1 to 750,599,937,895,082, as many as refill in 23 years.
    *
    * @defaultValue `limit`
    * @example tokenBucket({ limit: 100, window: '1s', burst: 200 })
@@ -82,8 +82,7 @@ function ratePolicy(algorithm: 'token-bucket' | 'gcra', options: RateOptions): P
 /** What {@link fixedWindow} takes. */
 export interface FixedWindowOptions {
   /**
-   * Tokens per window: an integer from 1 to `Number.MAX_SAFE_INTEGER`, of windows below 9 minutes to fewer; see
-   * [the largest limits](policies.md#the-largest-limits).
+   * Tokens per window: an integer from 1 to `Number.MAX_SAFE_INTEGER`, of windows below 9 minutes up to [the largest](which-limiter.md#the-largest-limits).
    *
    * @defaultValue required
    * @example fixedWindow({ limit: 1000, window: '1h' })
@@ -116,7 +115,7 @@ export interface FixedWindowOptions {
 /** What {@link slidingWindow} takes. */
 export interface SlidingWindowOptions {
   /**
-   * Tokens per window: an integer from 1 to 799,644,820,200, of windows below a second to fewer.
+   * Tokens per window: an integer from 1 to 799,644,820,200, of windows below a second up to [the largest](which-limiter.md#the-largest-limits).
    *
    * @defaultValue required
    * @example slidingWindow({ limit: 1000, window: '1m' })

@@ -3,6 +3,7 @@ import { after, test } from 'node:test'
 import {
   ALGORITHM_NAMES,
   type Answer,
+  largeSeeds,
   mismatchIn,
   newestFirst,
   oracleAnswers,
@@ -25,6 +26,8 @@ const WITH_UPDATES = shortOrLong(2, 50)
 const OF_PERMITS = shortOrLong(2, 15)
 const NEWEST_FIRST = shortOrLong(5, 50)
 
+const seedsBoth = (count: number): readonly number[] => [...seedsFrom(1, count), ...largeSeeds(count)]
+
 const redis = await ownRedis()
 after(() => redis.stop())
 
@@ -38,7 +41,7 @@ test('every script reads its time in one place, for which a given one can stand'
 
 for (const algorithm of ALGORITHM_NAMES) {
   test(`${algorithm} on the store answers random sequences as the oracle and the limiter in memory do, field by field`, async () => {
-    const seeds = [...savedTwinSeeds(algorithm), ...seedsFrom(1, algorithm === 'concurrency' ? OF_PERMITS : SEQUENCES)]
+    const seeds = [...savedTwinSeeds(algorithm), ...seedsBoth(algorithm === 'concurrency' ? OF_PERMITS : SEQUENCES)]
     const { sequences, steps, inMemory, mismatches } = await compareTwins(redis.runner, { algorithm, seeds, prefix: 'twins' })
     assert.deepEqual(mismatches.slice(0, 3), [])
     assert.equal(sequences, seeds.length)
@@ -47,7 +50,7 @@ for (const algorithm of ALGORITHM_NAMES) {
   })
 
   test(`${algorithm} on the store carries each key over when it is next touched, as declared`, async () => {
-    const seeds = [...savedTwinSeeds(algorithm), ...seedsFrom(1, algorithm === 'concurrency' ? OF_PERMITS : WITH_UPDATES)]
+    const seeds = [...savedTwinSeeds(algorithm), ...seedsBoth(algorithm === 'concurrency' ? OF_PERMITS : WITH_UPDATES)]
     const options = { algorithm, seeds, prefix: 'updates', updates: true, oracle: versionedOracleFor }
     const { sequences, mismatches } = await compareTwins(redis.runner, options)
     assert.deepEqual(mismatches.slice(0, 3), [])

@@ -26,6 +26,7 @@ const BLANKET = { allow: 0, deny: 1 } as const
 
 /** Above any real count, and small enough for exact sums. */
 const MOST_REQUESTS = 2 ** 40
+const MAX_UINT32 = 0xffff_ffff
 const MAX_DOMAIN_LENGTH = 256
 /** Entries of a bucket id that are read; one more makes it invalid. */
 const MAX_ENTRIES = 17
@@ -101,7 +102,8 @@ function writeAssignment(assignment: Exclude<Assignment, { kind: 'abandon' }>): 
   if (assignment.kind === 'tokens') {
     const { maxTokens, tokensPerFill, fillSeconds } = assignment.bucket
     const bucket = writer.begin(STRATEGY.tokenBucket)
-    writer.uint(TOKEN_BUCKET.maxTokens, maxTokens)
+    // A data plane is assigned no more than the type holds.
+    writer.uint(TOKEN_BUCKET.maxTokens, Math.min(maxTokens, MAX_UINT32))
     writeWrapped(TOKEN_BUCKET.tokensPerFill, tokensPerFill)
     writeWrapped(TOKEN_BUCKET.fillInterval, fillSeconds)
     writer.end(bucket)

@@ -7,6 +7,7 @@ import { WireWriter } from './wire-writer.js'
 // The messages of proto/envoy/service/ratelimit/v3/rls.proto, written by hand: they are read and written with each request, in a fifth of the
 // time that a general codec needs.
 
+const MAX_UINT32 = 0xffff_ffff
 const REQUEST = { domain: bytes(1), descriptors: bytes(2), hitsAddend: varint(3) }
 const DESCRIPTOR = { entries: bytes(1), limit: bytes(2), hitsAddend: bytes(3), isNegativeHits: varint(4) }
 const OVERRIDE = { requestsPerUnit: varint(1), unit: varint(2) }
@@ -107,7 +108,8 @@ export class LimitResponseWriter {
     const begun = writer.begin(RESPONSE.statuses)
     writer.uint(STATUS.code, over ? CODE.overLimit : CODE.ok)
     if (limit !== undefined) this.#limit(limit)
-    writer.uint(STATUS.remaining, remaining)
+    // More than the type holds, as under a large burst, is said as the most that it holds.
+    writer.uint(STATUS.remaining, Math.min(remaining, MAX_UINT32))
     if (limit !== undefined) {
       const reset = writer.begin(STATUS.reset)
       writer.uint(DURATION.seconds, resetS)
