@@ -158,7 +158,7 @@ test('wrong options are refused by name, and a wrong secret is not repeated', ()
 })
 
 test('a budget beyond the largest integer of a structured field is said as that integer, and read as such', () => {
-  const policy = fixedWindow({ limit: Number.MAX_SAFE_INTEGER, window: 'month' })
+  const policy = fixedWindow({ limit: Number.MAX_SAFE_INTEGER, window: 'month', name: 'budget' })
   const decision = createLimiter(policy, { clock: manualClock(0) }).take('ada', 7)
   for (const version of ['draft-11', 'draft-7', 'draft-6', 'x-ratelimit'] as const) {
     const headers = new HeaderWriter({ version }).write(policy, decision)

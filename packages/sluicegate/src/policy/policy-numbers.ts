@@ -61,6 +61,8 @@ const LONGEST_TICK_US: Readonly<Record<CalendarUnit, number>> = {
   week: 2 ** 13 * CALENDAR_TICK_US,
   month: 2 ** 15 * CALENDAR_TICK_US,
   year: 2 ** 18 * CALENDAR_TICK_US,
+  // Eight of them reach twice as far as its first window, which began in 1970: so that lies behind no time base.
+  ever: 2 ** 25 * CALENDAR_TICK_US,
 }
 const READING_BITS = 47
 const MOST_LOG_SLOTS = 100_001

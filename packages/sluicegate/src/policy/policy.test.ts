@@ -9,7 +9,7 @@ import { allOf } from './all-of.js'
 import { calendarOf, minuteWindow } from './calendar.js'
 import { checkedPolicy } from './checked-policy.js'
 import { emissionOf, numbersOf } from './policy-numbers.js'
-import { concurrency, fixedWindow, gcra, type RateOptions, slidingLog, slidingWindow, tokenBucket } from './single-policy.js'
+import { concurrency, credits, fixedWindow, gcra, type RateOptions, slidingLog, slidingWindow, tokenBucket } from './single-policy.js'
 
 test('a policy is frozen data with its defaults filled in', () => {
   const policy = tokenBucket({ limit: 100, window: '1m' })
@@ -241,6 +241,22 @@ test('a limit that a window cannot count exactly is refused with the largest tha
       largestOf((limit) => fixedWindow({ limit, window })),
       Number.MAX_SAFE_INTEGER,
     )
+})
+
+test('credits of any number are kept over the decades, also while their policy changes and their time base moves', () => {
+  for (const limit of [5_000, 1_000_000_000, 50_000_000_000, Number.MAX_SAFE_INTEGER]) {
+    const clock = manualClock(Date.UTC(2026, 8, 10))
+    const limiter = createLimiter(credits({ limit }), { clock })
+    limiter.take('ada', limit - 1)
+    for (let year = 0; year < 60; year++) {
+      clock.advance(366 * 86_400_000)
+      assert.equal(limiter.peek('ada').remaining, 1, `${limit} after ${year + 1} years`)
+    }
+    limiter.update(credits({ limit: limit - 1 }))
+    assert.equal(limiter.take('ada').allowed, false)
+    limiter.refund('ada', 7)
+    assert.equal(limiter.take('ada', 7).allowed, true)
+  }
 })
 
 test('the ticks of a calendar are no longer than its shortest windows, those with a day that the zone skipped', () => {

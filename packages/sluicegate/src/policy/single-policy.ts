@@ -191,7 +191,7 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
 /** What {@link credits} takes. */
 export interface CreditsOptions {
   /**
-   * Tokens of a new key, and the most that it ever has: an integer from 1 to 1,000,000,000.
+   * Tokens of a new key, and the most that it ever has: an integer from 1 to `Number.MAX_SAFE_INTEGER`.
    *
    * @defaultValue none: it must be given
    * @example credits({ limit: 5_000 })
