@@ -6,7 +6,7 @@ import { checkedMs, type Duration, toMs } from './time/duration.js'
 const MAX_BLOCK_MS = 100 * 366 * 86_400_000
 
 /** Above every limit: such a cost never passes. */
-export const BEYOND_LIMITS: number = 2 ** 53
+const BEYOND_LIMITS: number = 2 ** 53
 
 /**
  * The cost, at most {@link BEYOND_LIMITS}.

@@ -1,4 +1,4 @@
-import { BEYOND_LIMITS, checkedCost } from '../arguments.js'
+import { checkedCost } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
 import { DecisionCounter } from '../decision/decision-counts.js'
 import { CountDecoder, type DecisionDecoder, RateDecoder } from '../decision/decision-decoder.js'
