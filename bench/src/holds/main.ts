@@ -4,6 +4,7 @@ import { machine } from '../machine.js'
 import { printReport, writeResults } from '../report.js'
 import { type Table, tableOf, whole } from '../table.js'
 import { CHECKING, holding, METER, type Metering, reserving } from './metering.js'
+import { CHECKING_THERE, holdingThere, METER_THERE, opensAtOnce, type RedisRow, streamedOverRedis } from './over-redis.js'
 import { type StreamsRow, streamed } from './streams.js'
 
 const USAGE = `npm run bench:holds -- [--quick] [--sweep] [--json FILE]
@@ -32,6 +33,12 @@ const WAYS: readonly Metering[] = [
   CHECKING,
   METER,
 ]
+const WAYS_THERE = [
+  holdingThere("open 'learned', wait", { most: 4096, over: 'wait' }),
+  holdingThere("open 'learned', cut", { most: 4096, over: 'cut' }),
+  CHECKING_THERE,
+  METER_THERE,
+]
 const EXPECTATIONS = [50, 129, 211, 300, 424, 601, 1000]
 const SWEEP = (['wait', 'cut'] as const).flatMap((over) =>
   EXPECTATIONS.map((expect) => holding(`open ${expect}, ${over}`, { expect, over })),
@@ -53,8 +60,37 @@ async function run(): Promise<void> {
   }
   const costs = costsOf(values.quick ? 200_000 : 2_000_000)
   tables.push(tableOf({ name: 'a piece, in process' }, Object.entries(costs), { '': ([what]) => what, ns: ([, ns]) => ns.toFixed(0) }))
+  const overRedis: RedisRow[] = []
+  for (const way of WAYS_THERE) overRedis.push(await streamedOverRedis(POLICIES[1] as Policy, way, 32, values.quick ? 1 : 5))
+  tables.push(redisTable('over Redis, fixed-window, 32 streams', overRedis))
+  const atOnce = await opensAtOnce()
+  tables.push(
+    tableOf({ name: '1,000 opens of 0.10 at once against 5.00, over Redis' }, [atOnce], {
+      passed: ({ passed }) => whole(passed),
+      milliseconds: ({ ms }) => whole(ms),
+    }),
+  )
   printReport({ pages: [], tables })
-  writeResults(values.json ?? `${values.quick ? QUICK_RESULTS : RAW}holds.json`, { kind: 'holds', machine: machine(), rows, costs })
+  writeResults(values.json ?? `${values.quick ? QUICK_RESULTS : RAW}holds.json`, {
+    kind: 'holds',
+    machine: machine(),
+    rows,
+    costs,
+    overRedis,
+    atOnce,
+  })
+}
+
+function redisTable(name: string, rows: readonly RedisRow[]): Table {
+  const percent = (value: number): string => `${value.toFixed(1)} %`
+  return tableOf({ name }, rows, {
+    '': (row) => row.name,
+    'budget used': ({ used }) => percent(used),
+    'over, tokens': ({ over }) => whole(over),
+    'answers cut': ({ cut }) => percent(cut),
+    'calls per 1,000 pieces': ({ calls }) => calls.toFixed(1),
+    'ns a piece': ({ ns }) => whole(ns),
+  })
 }
 
 function waysTable(name: string, rows: readonly StreamsRow[]): Table {

@@ -28,7 +28,7 @@ export function answerLength(random: Random): number {
 
 /** A piece is a token, and a stream sends 50 a second. */
 const PIECE_MS = 20
-const START_MS = 1_789_000_020_000
+export const START_MS = 1_789_000_020_000
 const KEY = 'acme'
 
 export interface StreamsRow {
@@ -119,7 +119,7 @@ export async function streamed(policy: Policy, metering: Metering, streams: numb
 }
 
 /** What was sent, measured at the time of sending, against the policy. */
-class Spent {
+export class Spent {
   over = 0
   private readonly policy: Policy
   private level = 0

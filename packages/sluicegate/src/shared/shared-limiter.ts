@@ -1,6 +1,6 @@
+import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import type { DecisionCounts } from '../decision/decision-counts.js'
-import type { Awaitable } from '../awaitable.js'
 import type { Hold, OpenOptions } from '../holds/hold.js'
 import type { Key, KeysByName, LimiterVerbs } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'

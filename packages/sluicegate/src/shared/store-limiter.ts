@@ -326,7 +326,12 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
 
   /** Keys by name in the order of the policies. */
   private inOrder(key: Key | KeysByName): Key {
-    return isByName(key) ? keyInOrder((this.parts.policy.policies ?? []).map(({ name }) => name), key) : key
+    return isByName(key)
+      ? keyInOrder(
+          (this.parts.policy.policies ?? []).map(({ name }) => name),
+          key,
+        )
+      : key
   }
 
   protected checkOpen(): void {

@@ -1,4 +1,12 @@
-import { flowsBack, keepRoomForLeases, leasedFrom, type MemoryLease, policyUnderLease, tokensForLease, windowEndUs } from '../cluster/memory-lease.js'
+import {
+  flowsBack,
+  keepRoomForLeases,
+  leasedFrom,
+  type MemoryLease,
+  policyUnderLease,
+  tokensForLease,
+  windowEndUs,
+} from '../cluster/memory-lease.js'
 import { partsOf } from '../cluster/owned-policy.js'
 import { combined, type Decision, refusal } from '../decision/decision.js'
 import { holdsPermits, type Permit } from '../decision/permit.js'

@@ -1,5 +1,12 @@
 import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
-import type { KeyState, ScriptAnswer, ScriptHeld, ScriptLease, ScriptRequest, ScriptVerb } from '../../../sluicegate/dist/shared/steps/script-call.js'
+import type {
+  KeyState,
+  ScriptAnswer,
+  ScriptHeld,
+  ScriptLease,
+  ScriptRequest,
+  ScriptVerb,
+} from '../../../sluicegate/dist/shared/steps/script-call.js'
 import type { ScriptCalls } from '../../../sluicegate/dist/shared/steps/step-backend.js'
 
 const STANDING: KeyState = { done: true, debt: 0, blockedUs: 0, untilFreeUs: 0, untilNewUs: 0, waitUs: 0 }

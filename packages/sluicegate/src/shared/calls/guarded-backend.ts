@@ -2,7 +2,16 @@ import { holdsPermits } from '../../decision/permit.js'
 import { keysUnder } from '../../key.js'
 import type { Grant } from '../../lease/grant.js'
 import type { Policy } from '../../policy/policy.js'
-import { type Answer, type Backend, bookedBy, firstKeyOf, giveAllBack, type HoldOperation, type LeaseRequest, type Operation } from '../backend.js'
+import {
+  type Answer,
+  type Backend,
+  bookedBy,
+  firstKeyOf,
+  giveAllBack,
+  type HoldOperation,
+  type LeaseRequest,
+  type Operation,
+} from '../backend.js'
 import type { CallEnds, CallGuard } from './call-guard.js'
 
 const SENT: Answer = { done: true }

@@ -9,6 +9,8 @@ import { type HoldStep, learnedBy, type SharedHolds } from './shared-holds.js'
 const LOW_SHARE = 0.25
 /** Pieces of so long are granted at once. */
 const AHEAD_US = 2_000_000
+/** How long a hold has at least to last at the store, in ttls: what was spent is reported after one, and has to come in time. */
+const LEAST_TTLS = 1.25
 /** For the pace of clocks. */
 const PACE = 0.999
 
@@ -155,7 +157,7 @@ export class SharedWork implements Alert {
   }
 
   private isDue(left: number, us: number): boolean {
-    if (this.untilUs - us < this.request.ttlUs) return true
+    if (this.untilUs - us < this.request.ttlUs * LEAST_TTLS) return true
     return left < this.granted * LOW_SHARE && (this.stood?.rest ?? 0) > 0
   }
 
@@ -183,7 +185,9 @@ export class SharedWork implements Alert {
     return this.isLost ? 0 : this.spent
   }
 
-  private operation(moved: Pick<HoldOperation, 'spent' | 'hold' | 'want'> & { readonly least?: number; readonly isDebt?: boolean }): HoldOperation {
+  private operation(
+    moved: Pick<HoldOperation, 'spent' | 'hold' | 'want'> & { readonly least?: number; readonly isDebt?: boolean },
+  ): HoldOperation {
     return { least: 0, ...this.step, before: this.stood, ...moved }
   }
 

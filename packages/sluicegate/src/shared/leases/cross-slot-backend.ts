@@ -96,7 +96,16 @@ export class CrossSlotBackend implements Backend {
     const done = answers.every((answer) => answer?.done)
     if (before === undefined && !done) {
       for (const [i, answer] of answers.entries()) {
-        const closing = { ...operation, key: keys[i] as string, before: answer?.hold, spent: 0, hold: 0, want: 0, least: 0, isDebt: true } as const
+        const closing = {
+          ...operation,
+          key: keys[i] as string,
+          before: answer?.hold,
+          spent: 0,
+          hold: 0,
+          want: 0,
+          least: 0,
+          isDebt: true,
+        } as const
         if (answer?.done) this.parts[i]?.execute(closing).catch(() => undefined)
       }
     }

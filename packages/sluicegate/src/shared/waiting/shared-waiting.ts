@@ -359,7 +359,8 @@ export class SharedWaiting {
     }
     const againMs = booked.decision.retryAfterMs
     const stillMs = this.leftMs(untilMs)
-    const isFinal = againMs === Number.POSITIVE_INFINITY || stillMs <= 0 || (againMs > stillMs && !asksOn && !holdsPermits(this.reservations.policy))
+    const isFinal =
+      againMs === Number.POSITIVE_INFINITY || stillMs <= 0 || (againMs > stillMs && !asksOn && !holdsPermits(this.reservations.policy))
     if (isFinal) return { answer: this.reservations.refuse(booked.decision) }
     return { denied: { atMs: this.sleepers.nowMs() + againMs } }
   }
