@@ -47,7 +47,7 @@ function stateOf(served: ServedPolicy, key: Key): Awaitable<object> {
     throw error
   }
   try {
-    const answer = served.peekUncounted(key, 1)
+    const answer = served.uncounted.peek(key, 1)
     return answer instanceof Promise ? answer.then(state, outage) : state(answer)
   } catch (error) {
     return outage(error)

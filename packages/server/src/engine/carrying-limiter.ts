@@ -1,6 +1,6 @@
-import { carryKey, type Decision, type HotKeys, type Key, type Limiter, type Policy, type SharedStats } from 'sluicegate'
-import type { Awaitable } from './awaitable.js'
-import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
+import { carryKey, type HotKeys, type Key, type Limiter, type SharedStats } from 'sluicegate'
+import { RoutedLimiter } from './routed-limiter.js'
+import type { LimiterFigures, StoredLimiter } from './stored-limiter.js'
 import { fullAfterMs, TieredLimiter } from './tiered-limiter.js'
 
 /** Earlier limiters that are kept for one policy. */
@@ -13,18 +13,19 @@ interface Former {
 }
 
 /** A limiter in memory in the place of another, with other policies or another table: a key brings along what it has spent when it is next used. */
-export class CarryingLimiter implements StoredLimiter {
+export class CarryingLimiter extends RoutedLimiter {
   readonly isShared = false
-  readonly #current: StoredLimiter
+  protected readonly own: StoredLimiter
   readonly #nowMs: () => number
   #former: readonly Former[]
 
   /** Both limiters belong to this one from now on. */
   constructor(current: StoredLimiter, before: StoredLimiter, nowMs: () => number) {
-    this.#current = current
+    super()
+    this.own = current
     this.#nowMs = nowMs
     const earlier = before instanceof CarryingLimiter ? before.#former : []
-    const last = before instanceof CarryingLimiter ? before.#current : before
+    const last = before instanceof CarryingLimiter ? before.own : before
     const all = [{ limiter: last, untilMs: nowMs() + fullAfterMs(last.policy) }, ...earlier]
     for (const { limiter } of all.slice(MAX_FORMER)) limiter.close()
     this.#former = all.slice(0, MAX_FORMER)
@@ -35,48 +36,8 @@ export class CarryingLimiter implements StoredLimiter {
     return [before, after].every((limiter) => !limiter.isShared && !(limiter instanceof TieredLimiter))
   }
 
-  get policy(): Policy {
-    return this.#current.policy
-  }
-
-  take(key: Key, cost: number): Awaitable<Decision> {
-    return this.#of(key).take(key, cost)
-  }
-
-  peek(key: Key, cost: number): Awaitable<Decision> {
-    return this.#of(key).peek(key, cost)
-  }
-
-  reserve(key: Key, cost: number): Awaitable<StoredReservation> {
-    return this.#of(key).reserve(key, cost)
-  }
-
-  limiterOf(key: Key): StoredLimiter {
-    return this.#of(key)
-  }
-
-  refund(key: Key, tokens: number): Awaitable<Decision> {
-    return this.#of(key).refund(key, tokens)
-  }
-
-  penalize(key: Key, tokens: number): Awaitable<Decision> {
-    return this.#of(key).penalize(key, tokens)
-  }
-
-  block(key: Key, forMs: number): Awaitable<Decision> {
-    return this.#of(key).block(key, forMs)
-  }
-
-  reset(key: Key): Awaitable<Decision> {
-    return this.#of(key).reset(key)
-  }
-
-  update(policy: Policy): void {
-    this.#current.update(policy)
-  }
-
   stats(): LimiterFigures {
-    return this.#current.stats()
+    return this.own.stats()
   }
 
   storeStats(): SharedStats | undefined {
@@ -84,21 +45,16 @@ export class CarryingLimiter implements StoredLimiter {
   }
 
   hotKeys(n: number): HotKeys {
-    return this.#current.hotKeys(n)
-  }
-
-  /** Without the keys that were not used since. */
-  snapshot(): Uint8Array | undefined {
-    return this.#current.snapshot()
+    return this.own.hotKeys(n)
   }
 
   close(): void {
-    this.#current.close()
+    this.own.close()
     for (const { limiter } of this.#former) limiter.close()
     this.#former = []
   }
 
-  #of(key: Key): StoredLimiter {
+  protected of(key: Key): StoredLimiter {
     if (this.#former.length > 0) {
       const nowMs = this.#nowMs()
       const isOver = ({ untilMs }: Former): boolean => untilMs <= nowMs
@@ -108,10 +64,10 @@ export class CarryingLimiter implements StoredLimiter {
       }
       carryKey(
         this.#former.map(({ limiter }) => limiter as unknown as Limiter),
-        this.#current as unknown as Limiter,
+        this.own as unknown as Limiter,
         key,
       )
     }
-    return this.#current
+    return this.own
   }
 }

@@ -3,6 +3,7 @@ import { DEFAULT_MAX_SETTLE } from 'sluicegate-config/table-size.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { type Cost, type Costs, WorkUsage } from './costs.js'
 import { HeldById } from './held-by-id.js'
+import { leaving } from './priorities.js'
 import { nameOf } from './reservations.js'
 import type { ServedPolicy } from './served-policy.js'
 import { ServedWork, type WorkAsked, type WorkState } from './served-work.js'
@@ -102,7 +103,7 @@ export class Holds implements HoldVerbs {
     this.#held.requireRoom(keyName)
     if (floor === 0) return this.#opened(served, key, asked, keyName)
     const least = asked.expect === 'learned' ? 1 : Math.min(asked.expect, asked.most)
-    return whenDone(served.peekAbove(key, least, floor), (seen) => {
+    return whenDone(served.uncounted.peek(key, least, leaving(floor)), (seen) => {
       if (seen.allowed) return this.#opened(served, key, asked, keyName)
       served.count(seen)
       return { decision: seen, id: undefined, used: 0, held: 0, over: 0, affordable: 0 }
@@ -193,7 +194,11 @@ export class Holds implements HoldVerbs {
       work.served.holds.cut++
       if (isBounded || cost > work.asked.most - state.used) return { isAdded, ...state }
       const missing = Math.max(1, cost - state.held)
-      return whenDone(work.served.peekAbove(work.key, missing, 0), (decision) => ({ isAdded, decision, ...state })) as Awaitable<Added>
+      return whenDone(work.served.uncounted.peek(work.key, missing, leaving(0)), (decision) => ({
+        isAdded,
+        decision,
+        ...state,
+      })) as Awaitable<Added>
     }) as Awaitable<Added>
   }
 

@@ -9,9 +9,13 @@ export interface AskedPriority {
   readonly floor?: number
 }
 
+/** Of a request that must leave so many tokens, as whoever sends it has read its class. */
+export function leaving(floor: number): AskedPriority {
+  return { name: undefined, cap: () => undefined, floor }
+}
+
 /** Tokens that a request of this class must leave, of a budget of `burst`. */
 export function floorOf({ reserved, default: usual, max }: Priorities, asked: AskedPriority | undefined, burst: number): number {
-  if (asked?.floor !== undefined) return asked.floor
   const shareOf = (name: string): number => reserved.get(name) ?? 0
   const wanted = asked?.name !== undefined && reserved.has(asked.name) ? asked.name : usual
   const cap = asked?.cap()

@@ -34,6 +34,9 @@ export function noHolds(): HoldCounts {
 /** Puts tiers around the limiter of a policy's own limit. */
 export type MakeTiered = (own: StoredLimiter, config: PolicyConfig) => TieredLimiter
 
+/** The verbs of requests whose outcome someone else counts. */
+type Uncounted = Pick<ServedPolicy, 'take' | 'peek' | 'reserve' | 'refund'>
+
 /** Tokens taken ahead of their use; see {@link ServedPolicy.reserve}. */
 export interface ServedReservation {
   /** As a take would answer. Denied: nothing is held, and the two methods change nothing. */
@@ -138,25 +141,33 @@ export class ServedPolicy {
 
   /** What {@link ServedPolicy.take} would answer now; changes nothing. */
   peek(key: Key, cost: number, priority?: AskedPriority): Awaitable<Decision> {
-    return this.#counting(
-      () => this.#limiter.peek(key, cost + this.floorOf(key, priority)),
-      (decision) => {
-        this.counts.peeks++
-        this.#observer?.decided({ policy: this.name, outcome: outcomeOf(decision), source: decision.source })
-        return decision
-      },
-    )
+    return whenDone(this.uncounted.peek(key, cost, priority), (decision) => {
+      this.counts.peeks++
+      this.#observer?.decided({ policy: this.name, outcome: outcomeOf(decision), source: decision.source })
+      return decision
+    })
   }
 
   /** Takes `cost` tokens, of which the holder says later how many it used. Denied when they are not there now: nothing is booked ahead. */
   reserve(key: Key, cost: number, priority?: AskedPriority): Awaitable<ServedReservation> {
-    return this.#counting(
-      () => this.reserveUncounted(key, cost, priority),
-      (reservation) => {
-        this.count(reservation.decision)
-        return reservation
-      },
-    )
+    return whenDone(this.uncounted.reserve(key, cost, priority), (reservation) => {
+      this.count(reservation.decision)
+      return reservation
+    })
+  }
+
+  /** The same verbs, but an outage alone is counted: of takes of several policies the outcome is known only together. */
+  readonly uncounted: Uncounted = {
+    take: (key, cost, priority) => this.#counting(() => takeAbove(this.#limiter, key, cost, this.floorOf(key, priority)), unchanged),
+    peek: (key, cost, priority) => this.#counting(() => this.#limiter.peek(key, cost + this.floorOf(key, priority)), unchanged),
+    reserve: (key, cost, priority) => {
+      const floor = this.floorOf(key, priority)
+      return this.#counting(
+        () => whenDone(this.#limiter.peek(key, cost + floor), (seen) => (seen.allowed ? this.#reserved(key, cost) : seen)),
+        (made) => ('waitMs' in made ? dueNow(made, floor) : { decision: made, settle: () => made, cancel: () => made }),
+      ) as Awaitable<ServedReservation>
+    },
+    refund: (key, tokens) => this.#counting(() => this.#limiter.refund(key, tokens), unchanged),
   }
 
   /** Gives back `tokens`, at most to full. Answers as `peek(key, 1)` then does, like the next three. */
@@ -177,27 +188,6 @@ export class ServedPolicy {
   /** Refills the key and lifts its block. */
   reset(key: Key): Awaitable<Decision> {
     return this.#changing('reset', key, 0, () => this.#limiter.reset(key))
-  }
-
-  /** {@link ServedPolicy.take} without counting: for takes of several policies, whose outcome is known only together. */
-  takeUncounted(key: Key, cost: number, priority?: AskedPriority): Awaitable<Decision> {
-    return this.takeAbove(key, cost, this.floorOf(key, priority))
-  }
-
-  /** {@link ServedPolicy.takeUncounted} that leaves `floor` tokens, or takes none: another process has read the priority. So do the next two. */
-  takeAbove(key: Key, cost: number, floor: number): Awaitable<Decision> {
-    return this.#counting(() => takeAbove(this.#limiter, key, cost, floor), unchanged)
-  }
-
-  peekAbove(key: Key, cost: number, floor: number): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.peek(key, cost + floor), unchanged)
-  }
-
-  reserveAbove(key: Key, cost: number, floor: number): Awaitable<ServedReservation> {
-    return this.#counting(
-      () => whenDone(this.#limiter.peek(key, cost + floor), (seen) => (seen.allowed ? this.#reserved(key, cost) : seen)),
-      (made) => ('waitMs' in made ? dueNow(made, floor) : { decision: made, settle: () => made, cancel: () => made }),
-    ) as Awaitable<ServedReservation>
   }
 
   /** The limiter that has the key now. */
@@ -221,21 +211,6 @@ export class ServedPolicy {
         lapse: () => made.lapse?.(),
       }
     }) as Awaitable<StoredReservation>
-  }
-
-  /** {@link ServedPolicy.refund} of a take that was not counted. */
-  refundUncounted(key: Key, tokens: number): Awaitable<Decision> {
-    return this.#counting(() => this.#limiter.refund(key, tokens), unchanged)
-  }
-
-  /** {@link ServedPolicy.peek} without counting. */
-  peekUncounted(key: Key, cost: number, priority?: AskedPriority): Awaitable<Decision> {
-    return this.peekAbove(key, cost, this.floorOf(key, priority))
-  }
-
-  /** {@link ServedPolicy.reserve} without counting. */
-  reserveUncounted(key: Key, cost: number, priority?: AskedPriority): Awaitable<ServedReservation> {
-    return this.reserveAbove(key, cost, this.floorOf(key, priority))
   }
 
   /** Counts the outcome of a take. */
@@ -342,7 +317,7 @@ export class ServedPolicy {
   /** Tokens that a request of this class must leave. */
   floorOf(key: Key, priority: AskedPriority | undefined): number {
     const { priorities } = this.#config
-    return priorities === undefined ? 0 : floorOf(priorities, priority, this.policyOf(key).burst)
+    return priority?.floor ?? (priorities === undefined ? 0 : floorOf(priorities, priority, this.policyOf(key).burst))
   }
 
   #taken(decision: Decision, startMs: number, key: Key, cost: number): Decision {

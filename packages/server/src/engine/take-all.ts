@@ -66,7 +66,7 @@ function timed<Value>(parts: readonly TakePart[], { latency }: TakeAllOptions, d
 
 /** The decision of each part, together with the parts before it that take from the same key. */
 function seenNow(parts: readonly TakePart[]): Awaitable<Decision[]> {
-  const states = answersOf(parts, ({ policy, key, priority }, i) => policy.peekUncounted(key, costUpTo(parts, i), priority))
+  const states = answersOf(parts, ({ policy, key, priority }, i) => policy.uncounted.peek(key, costUpTo(parts, i), priority))
   return whenDone(states, (decisions) => decisions.map((decision, i) => shadowed(parts[i] as TakePart, decision))) as Awaitable<Decision[]>
 }
 
@@ -113,10 +113,10 @@ function refuse(parts: readonly TakePart[], decisions: Decision[]): Decision[] {
  * call and in memory, so that nothing has come in between.
  */
 function noteDenial({ policy, key }: TakePart, cost: number): void {
-  const taken = policy.takeUncounted(key, cost) as Decision | Permit
+  const taken = policy.uncounted.take(key, cost) as Decision | Permit
   if (!taken.allowed) return
   if ('release' in taken) taken.release()
-  else policy.refundUncounted(key, cost)
+  else policy.uncounted.refund(key, cost)
 }
 
 function countPart(policy: ServedPolicy, decision: Decision, isTaken: boolean): void {
@@ -130,7 +130,7 @@ function takeHere(parts: readonly TakePart[], seen: readonly Decision[]): Decisi
   return parts.map((part, i) => {
     const before = seen[i] as Decision
     const isTaken = isCharged(part, before)
-    const decision = isTaken ? (part.policy.takeUncounted(part.key, part.cost) as Decision) : before
+    const decision = isTaken ? (part.policy.uncounted.take(part.key, part.cost) as Decision) : before
     countPart(part.policy, decision, isTaken)
     return decision
   })
@@ -165,7 +165,7 @@ function reserveSeen(
   passes: (decisions: readonly Decision[]) => boolean,
 ): Awaitable<ReservedAll> {
   const attempts = answersOf(parts, (part, i) =>
-    isCharged(part, seen[i] as Decision) ? attempt(() => part.policy.reserveUncounted(part.key, part.cost, part.priority)) : undefined,
+    isCharged(part, seen[i] as Decision) ? attempt(() => part.policy.uncounted.reserve(part.key, part.cost, part.priority)) : undefined,
   )
   return whenDone(attempts, (results) => {
     const failed = results.find((result) => result !== undefined && 'error' in result)

@@ -16,9 +16,9 @@ import { movesBetween, type TierMove } from 'sluicegate-config/tiers/tier-moves.
 import type { Tiers } from 'sluicegate-config/tiers/tiers.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { canBecome } from './can-become.js'
+import { RoutedLimiter } from './routed-limiter.js'
 import { sumOfRegion } from './shared-limiter.js'
 import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
-import { takeAbove } from './take-above.js'
 
 /** New tiers that can be put in force: one of the two is called, once. */
 export interface PreparedTiers {
@@ -67,8 +67,8 @@ interface Excess {
  * Limits by key: each tier has its own limiter, and a call goes to that of the key's tier. In memory a key that changes its tier takes what it has
  * spent along, with its block, when it is next used. At a store all tiers have the same keys, and the store counts what was spent under each.
  */
-export class TieredLimiter implements StoredLimiter {
-  readonly #own: StoredLimiter
+export class TieredLimiter extends RoutedLimiter {
+  protected readonly own: StoredLimiter
   readonly #make: MakeTier
   readonly #nowMs: () => number
   #tiers: ReadonlyMap<string, StoredLimiter> = new Map()
@@ -85,7 +85,8 @@ export class TieredLimiter implements StoredLimiter {
 
   /** @param own applies the policy's own limit. It is closed with this one. */
   constructor(own: StoredLimiter, make: MakeTier, nowMs: () => number) {
-    this.#own = own
+    super()
+    this.own = own
     this.#make = make
     this.#nowMs = nowMs
   }
@@ -121,7 +122,7 @@ export class TieredLimiter implements StoredLimiter {
       discard()
       throw error
     }
-    const moved = this.#own.isShared ? [] : movesBetween(this.#rules, config.tiers)
+    const moved = this.own.isShared ? [] : movesBetween(this.#rules, config.tiers)
     const commit = (): void => {
       for (const update of updates) update()
       this.#commit(config.tiers, next, moved)
@@ -129,44 +130,28 @@ export class TieredLimiter implements StoredLimiter {
     return Object.assign(commit, { discard })
   }
 
-  get policy(): Policy {
-    return this.#own.policy
-  }
-
   get isShared(): boolean {
-    return this.#own.isShared
+    return this.own.isShared
   }
 
   policyOf(key: Key): Policy | undefined {
     return typeof key === 'string' && this.#rules !== undefined ? this.#rules.policyOf(key) : undefined
   }
 
-  take(key: Key, cost: number): Awaitable<Decision> {
-    return this.#of(key).take(key, cost)
-  }
-
-  takeAbove(key: Key, cost: number, floor: number): Awaitable<Decision> {
-    return takeAbove(this.#of(key), key, cost, floor)
-  }
-
-  peek(key: Key, cost: number): Awaitable<Decision> {
-    return this.#of(key).peek(key, cost)
-  }
-
-  reserve(key: Key, cost: number): Awaitable<StoredReservation> {
-    const limiter = this.#of(key)
+  override reserve(key: Key, cost: number): Awaitable<StoredReservation> {
+    const limiter = this.of(key)
     const since = this.#carries
     return whenDone(limiter.reserve(key, cost), (made) => this.#following(made, key, cost, limiter, since)) as Awaitable<StoredReservation>
   }
 
   /** One that the policy's own limiter made before there were tiers. */
   adopted(made: StoredReservation, key: Key, cost: number): StoredReservation {
-    return this.#following(made, key, cost, this.#own, 0)
+    return this.#following(made, key, cost, this.own, 0)
   }
 
   /** Whether `limiter` applies the policy's own limit. */
   isOver(limiter: StoredLimiter): boolean {
-    return this.#own === limiter
+    return this.own === limiter
   }
 
   /**
@@ -176,7 +161,7 @@ export class TieredLimiter implements StoredLimiter {
   #following(made: StoredReservation, key: Key, cost: number, limiter: StoredLimiter, since: number): StoredReservation {
     const isHere = (): boolean => this.#carriedSince(key as string) <= since && this.#uses(limiter)
     // At a store all tiers have the same keys.
-    const isCurrent = (): boolean => limiter.isShared || this.#of(key) === limiter
+    const isCurrent = (): boolean => limiter.isShared || this.of(key) === limiter
     const back = (settle: () => Awaitable<Decision>): Awaitable<Decision> => {
       const settled = isHere() ? settle() : undefined
       return settled !== undefined && isCurrent() ? settled : this.peek(key, 1)
@@ -192,39 +177,13 @@ export class TieredLimiter implements StoredLimiter {
     }
   }
 
-  limiterOf(key: Key): StoredLimiter {
-    const limiter = this.#of(key)
-    return limiter.limiterOf?.(key) ?? limiter
-  }
-
-  refund(key: Key, tokens: number): Awaitable<Decision> {
-    return this.#of(key).refund(key, tokens)
-  }
-
-  penalize(key: Key, tokens: number): Awaitable<Decision> {
-    return this.#of(key).penalize(key, tokens)
-  }
-
-  block(key: Key, forMs: number): Awaitable<Decision> {
-    return this.#of(key).block(key, forMs)
-  }
-
-  reset(key: Key): Awaitable<Decision> {
-    return this.#of(key).reset(key)
-  }
-
-  /** Changes the policy's own numbers; {@link TieredLimiter.preparing} those of tiers. */
-  update(policy: Policy): void {
-    this.#own.update(policy)
-  }
-
   stats(): LimiterFigures {
     return sumOf(this.#all().map((limiter) => limiter.stats()))
   }
 
   storeStats(): SharedStats | undefined {
     const stats = this.#all().flatMap((limiter) => limiter.storeStats() ?? [])
-    const own = this.#own.storeStats()
+    const own = this.own.storeStats()
     if (own === undefined) return undefined
     const region = sumOfRegion(stats.map((each) => each.region).toReversed())
     const figures = stats.map(({ region: _, ...each }) => each)
@@ -243,11 +202,6 @@ export class TieredLimiter implements StoredLimiter {
         n,
       ),
     }
-  }
-
-  /** Keys under the policy's own limit; {@link TieredLimiter.tierSnapshots} has the others. */
-  snapshot(): Uint8Array | undefined {
-    return this.#own.snapshot()
   }
 
   *tierSnapshots(): Generator<readonly [id: string, bytes: Uint8Array]> {
@@ -275,9 +229,9 @@ export class TieredLimiter implements StoredLimiter {
       this.#moved.delete(key)
     }
     this.#former = this.#former.filter(({ untilMs }) => untilMs > nowMs)
-    if (!this.#own.isShared && (before?.prefixes.size ?? 0) + (rules?.prefixes.size ?? 0) > 0) {
+    if (!this.own.isShared && (before?.prefixes.size ?? 0) + (rules?.prefixes.size ?? 0) > 0) {
       const limits = Array.from(before?.limits.values() ?? [], ({ policy }) => policy)
-      const untilMs = nowMs + Math.max(...[this.#own.policy, ...limits].map(fullAfterMs))
+      const untilMs = nowMs + Math.max(...[this.own.policy, ...limits].map(fullAfterMs))
       this.#former = [{ prefixes: before?.prefixes ?? NO_PREFIXES, untilMs }, ...this.#former].slice(0, MAX_FORMER)
     }
     for (const [id, { limiter, untilMs }] of this.#retired) {
@@ -294,16 +248,16 @@ export class TieredLimiter implements StoredLimiter {
     this.#rules = rules
   }
 
-  #of(key: Key): StoredLimiter {
+  protected of(key: Key): StoredLimiter {
     if (typeof key !== 'string') throw new PolicyError('KEY_INVALID', 'key', key, 'must be one string under a policy with tiers')
     const id = this.#rules?.idOf(key) ?? OWN
-    const limiter = this.#at(id) ?? this.#own
+    const limiter = this.#at(id) ?? this.own
     if (this.#moved.size > 0 || this.#former.length > 0) this.#carry(key, id, limiter)
     return limiter
   }
 
   #at(id: string): StoredLimiter | undefined {
-    return id === OWN ? this.#own : (this.#tiers.get(id) ?? this.#retired.get(id)?.limiter)
+    return id === OWN ? this.own : (this.#tiers.get(id) ?? this.#retired.get(id)?.limiter)
   }
 
   /** What the key has spent under another limit is spent under this one. Done twice it changes nothing, since nothing is left there. */
@@ -361,7 +315,7 @@ export class TieredLimiter implements StoredLimiter {
   }
 
   #all(): StoredLimiter[] {
-    return [this.#own, ...this.#tiers.values()]
+    return [this.own, ...this.#tiers.values()]
   }
 }
 

@@ -2,6 +2,8 @@ import type { Decision, Limiter } from 'sluicegate'
 import { type ServableLimiter, type ServedLimiter, serveLimiter, type WorkerProcess } from 'sluicegate/cluster'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Engine, Key, ServedPolicy } from '../engine/engine.js'
+import { leaving } from '../engine/priorities.js'
+import type { ServedReservation } from '../engine/served-policy.js'
 import { MEMORY, type Storage } from '../engine/stored-limiter.js'
 
 /** The table of a policy for other threads. */
@@ -127,13 +129,10 @@ function servableOf(served: ServedPolicy): ServableLimiter {
     get policy() {
       return served.policy
     },
-    take: (key, cost = 1) => served.takeAbove(key as Key, cost, 0) as Decision,
-    peek: (key, cost = 1) => served.peekAbove(key as Key, cost, 0) as Decision,
+    take: (key, cost = 1) => served.uncounted.take(key as Key, cost, leaving(0)) as Decision,
+    peek: (key, cost = 1) => served.uncounted.peek(key as Key, cost, leaving(0)) as Decision,
     reserve(key, cost) {
-      const { decision, settle, cancel } = served.reserveAbove(key as Key, cost, 0) as Extract<
-        ReturnType<ServedPolicy['reserveAbove']>,
-        { decision: unknown }
-      >
+      const { decision, settle, cancel } = served.uncounted.reserve(key as Key, cost, leaving(0)) as ServedReservation
       const { allowed, retryAfterMs } = decision
       return {
         allowed,
