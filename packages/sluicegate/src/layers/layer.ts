@@ -33,7 +33,7 @@ export abstract class Layer<Answer extends Decision> extends QueuedLimiter imple
     super()
     this.inner = inner as LimiterVerbs<Answer> & Besides
     // Limiters in memory have no servers to show.
-    if ('shards' in inner && !('shards' in this)) Object.defineProperty(this, 'shards', { value: (n?: number) => this.inner.shards(n) })
+    if ('shards' in inner && !('shards' in this)) Object.defineProperty(this, 'shards', { value: (n?: number) => this.shardsOf(n) })
   }
 
   abstract [TAKE](key: Key, cost?: number): Awaitable<Reservation<When, Answer>>
@@ -79,6 +79,11 @@ export abstract class Layer<Answer extends Decision> extends QueuedLimiter imple
 
   snapshot(): Uint8Array {
     return this.inner.snapshot()
+  }
+
+  /** Of a limiter over a store. */
+  protected shardsOf(n: number | undefined): unknown {
+    return this.inner.shards(n)
   }
 
   close(): void {

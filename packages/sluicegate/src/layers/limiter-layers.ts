@@ -3,20 +3,23 @@ import type { Decision } from '../decision/decision.js'
 import { emptyPermit, type PermitOf } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
 import type { KeyList, Limiter, LimiterHandle, LimiterOptions } from '../limiter.js'
+import { carryKey, holdsKey } from '../memory/carried-key.js'
 import { invalidHandle } from '../memory/handle-check.js'
+import { following } from '../memory/memory-holds.js'
 import { invalidSnapshot, type Snapshot } from '../memory/snapshot/snapshot.js'
 import { asGiven, checkBoolean, checkFunction } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
+import { sumOfStats } from '../sum-of-stats.js'
 import { type Clock, preciseClock } from '../time/clock.js'
 import { BanCounter } from './ban-counter.js'
 import { BanningLimiter } from './banning-limiter.js'
 import { type InnerLimiter, Layer } from './layer.js'
 import { type ListedHandle, ListedLimiter, preparedKeyList, travelledKeyList } from './listed-limiter.js'
-import { OverrideMap } from './override-map.js'
+import { type Override, OverrideMap } from './override-map.js'
 import { type ShadowHandle, ShadowLimiter } from './shadow-limiter.js'
 import { checkTier, contentOf, isTier, MOST_TIERS, type Tier } from './tier-table.js'
-import { areTiers, type TieredHandle, TieredLimiter } from './tiered-limiter.js'
+import { areTiers, type TieredHandle, TieredLimiter, type TieredLimiterParts } from './tiered-limiter.js'
 import { untieredSnapshot } from './tiered-snapshot.js'
 
 // The layers that options add around a plain limiter, from the outside in: shadow, lists, bans, tiers. Without such options there is no layer.
@@ -90,7 +93,7 @@ export function attachedLayers(handle: LimiterHandle, attach: (handle: LimiterHa
   }
   if (!areTiers(tiers, ownAs)) throw invalidHandle(handle)
   const attached = tiers.map(({ policy, counted }) => ({ policy, counted: attach(counted) }))
-  return outer(new TieredLimiter({ own: attach(handle), ownAs, tiers: attached, policyFor, clock: options.clock ?? preciseClock() }))
+  return outer(tieredInMemory({ own: attach(handle), ownAs, tiers: attached, policyFor, clock: options.clock ?? preciseClock() }))
 }
 
 /**
@@ -153,7 +156,7 @@ interface TierPlan {
   readonly clock: Clock | undefined
 }
 
-function tiersAround(own: Limiter, plan: TierPlan): TieredLimiter<Decision> {
+function tiersAround(own: Limiter, plan: TierPlan): Limiter {
   const { ownAs, now, later, make, policyFor, overrides, makeOverride, restored, clock = preciseClock() } = plan
   const contents = new Set(ownAs.map(contentOf))
   const tiers: Tier<Limiter>[] = []
@@ -162,8 +165,15 @@ function tiersAround(own: Limiter, plan: TierPlan): TieredLimiter<Decision> {
     if (!contents.has(content)) tiers.push({ policy, counted: make(policy) })
     contents.add(content)
   }
-  const overridden = overrides && { map: overrides, make: makeOverride, restored }
-  return new TieredLimiter({ own, ownAs, tiers, policyFor, clock, make: later ? make : undefined, overridden })
+  const overridden = overrides && { map: overrides, make: ({ policy }: Override) => makeOverride(policy), restored }
+  return tieredInMemory({ own, ownAs, tiers, policyFor, clock, make: later ? make : undefined, overridden })
+}
+
+/** Of limiters in memory, where a key that has another policy takes along what it has spent. */
+export function tieredInMemory(parts: Omit<TieredLimiterParts<Decision>, 'sum' | 'carry'>): Limiter {
+  const carry = { holds: holdsKey, bring: carryKey, follow: following } as unknown as NonNullable<TieredLimiterParts<Decision>['carry']>
+  const sum = (limiters: readonly object[]): object => sumOfStats(limiters as readonly Limiter[])
+  return new TieredLimiter({ ...parts, sum, carry }) as unknown as Limiter
 }
 
 function withOverrides(limiter: Limiter, overrides: OverrideMap | undefined): Limiter {

@@ -15,7 +15,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../index.js'
-import { TieredLimiter } from './tiered-limiter.js'
+import { tieredInMemory } from './limiter-layers.js'
 
 const FREE = tokenBucket({ limit: 10, window: '1s', name: 'free' })
 const PRO = tokenBucket({ limit: 100, window: '1s', name: 'pro' })
@@ -216,7 +216,7 @@ test('what policyFor returns is a policy or undefined', () => {
 test('a thousand policies are the most that policyFor may return', () => {
   const own = createLimiter(FREE, { maxKeys: 1 })
   let made = 0
-  const limiter = new TieredLimiter({
+  const limiter = tieredInMemory({
     own,
     ownAs: [FREE],
     tiers: [],

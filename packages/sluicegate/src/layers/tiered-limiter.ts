@@ -1,51 +1,73 @@
 import type { Awaitable, When } from '../awaitable.js'
+import { ignore } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import type { HotKeys } from '../decision/hot-keys.js'
 import { type Reservation, TAKE, WAIT } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
-import type { Hold, OpenOptions } from '../holds/hold.js'
-import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, ReserveOptions, WaitOptions } from '../limiter.js'
-import { carryKey, holdsKey } from '../memory/carried-key.js'
-import { following } from '../memory/memory-holds.js'
+import type { AnyHold, OpenOptions } from '../holds/hold.js'
+import type { BoundKey, Key, LimiterHandle, ReserveOptions, WaitOptions } from '../limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { closeQueueOf } from '../queue/create-queue.js'
 import { shownAs } from '../shown.js'
-import { sumOfStats } from '../sum-of-stats.js'
 import type { Clock } from '../time/clock.js'
 import type { Duration } from '../time/duration.js'
 import { FollowingWaits } from './following-waits.js'
-import { Layer, settling } from './layer.js'
-import { type OverrideMap, OverrideTiers } from './override-map.js'
+import { type InnerLimiter, Layer, settling } from './layer.js'
+import { type Override, OverrideTiers } from './override-map.js'
 import { checkTier, checkTieredKey, contentOf, hotKeysOfAll, type Tier, TierTable } from './tier-table.js'
 import { tieredSnapshot } from './tiered-snapshot.js'
 
-/** What the handle of a {@link TieredLimiter} carries beside that of the limiter for its own policy. */
+/** What the handle of a {@link TieredLimiter} in memory carries beside that of the limiter for its own policy. */
 export interface TieredHandle<Answer extends Decision = Decision> extends LimiterHandle<Answer> {
   readonly tiers?: readonly Tier<LimiterHandle>[]
   /** Policies that stand for the own policy in `policyFor`. */
   readonly ownAs?: readonly Policy[]
 }
 
+/** A limiter of one of the policies, in memory or over a store. */
+export type TierLimiter<Answer extends Decision> = Layer<Answer>['inner']
+
 /** What a {@link TieredLimiter} is made of. */
 export interface TieredLimiterParts<Answer extends Decision> {
   /** Applies the own policy. */
-  readonly own: Limiter<Answer>
+  readonly own: InnerLimiter<Answer>
   readonly ownAs: readonly Policy[]
-  readonly tiers: readonly Tier<Limiter<Answer>>[]
+  readonly tiers: readonly Tier<InnerLimiter<Answer>>[]
   readonly policyFor: ((key: string) => Policy | undefined) | undefined
   readonly clock: Clock
   /** Makes the limiter of a policy that is not yet among the tiers; without it there are no others. */
-  readonly make?: ((policy: Policy) => Limiter<Answer>) | undefined
+  readonly make?: ((policy: Policy) => InnerLimiter<Answer>) | undefined
+  /** The limiter of a policy that is not among the tiers, beside the own one, from the limiters that there are. */
+  readonly known?: ((policy: Policy, limiters: readonly TierLimiter<Answer>[]) => TierLimiter<Answer> | undefined) | undefined
   /** Policies of single keys, which come first, and what makes their limiters. */
   readonly overridden?: OverriddenParts<Answer> | undefined
+  /** The counters of all limiters, that of the own policy first. */
+  readonly sum: (limiters: readonly TierLimiter<Answer>[]) => object
+  /** The servers of all limiters; absent in memory. */
+  readonly shards?: (limiters: readonly TierLimiter<Answer>[], n: number | undefined) => unknown
+  /** In memory: whether a limiter has the key, and what brings it what the key has spent in one of the others. */
+  readonly carry?: Carrying<Answer>
+}
+
+interface Carrying<Answer extends Decision> {
+  holds(limiter: TierLimiter<Answer>, key: Key): boolean
+  bring(from: readonly TierLimiter<Answer>[], to: TierLimiter<Answer>, key: Key): void
+  /** A hold that follows its key. */
+  follow(hold: AnyHold, limiterOf: () => TierLimiter<Answer>): AnyHold
 }
 
 interface OverriddenParts<Answer extends Decision> {
-  readonly map: OverrideMap
-  readonly make: (policy: Policy) => Limiter<Answer>
+  readonly map: {
+    onChange: () => void
+    of(key: string): Override | undefined
+    isUsed(content: string): boolean
+    /** Over a store a promise while they are not current. */
+    refreshed?(): Promise<void> | undefined
+  }
+  readonly make: (override: Override) => InnerLimiter<Answer>
   /** Limiters of policies that keys had before a restart. */
-  readonly restored: readonly Tier<Limiter<Answer>>[]
+  readonly restored: readonly Tier<InnerLimiter<Answer>>[]
 }
 
 /** Whether a handle may say this of its tiers; their own handles are looked at where they are attached. */
@@ -55,38 +77,36 @@ export function areTiers(tiers: unknown, ownAs: unknown): boolean {
 }
 
 /**
- * Several policies, each with its own limiter: a call goes to the limiter of the key's policy. A key that is not in that limiter's table may be
- * in another's, since it had another policy before: then it takes along what it has spent. So a key is in one table at most.
+ * Several policies, each with its own limiter, in memory or over a store: a call goes to the limiter of the key's policy. In memory a key that
+ * is not in that limiter's table may be in another's, since it had another policy before: then it takes along what it has spent. So a key is in
+ * one table at most. Over a store all policies have the same keys.
  */
-export class TieredLimiter<Answer extends Decision> extends Layer<Answer> implements Limiter<Answer> {
-  declare protected readonly inner: Limiter<Answer> & Layer<Answer>['inner']
+export class TieredLimiter<Answer extends Decision> extends Layer<Answer> {
   private readonly parts: TieredLimiterParts<Answer>
-  private readonly table: TierTable<Limiter<Answer>>
-  private readonly overridden: OverrideTiers<Limiter<Answer>> | undefined
+  private readonly table: TierTable<TierLimiter<Answer>>
+  private readonly overridden: OverrideTiers<TierLimiter<Answer>> | undefined
   /** Where overrides, or another answer of `policyFor`, give a key another limiter. */
-  private readonly waits: FollowingWaits<Limiter<Answer>>
+  private readonly waits: FollowingWaits<TierLimiter<Answer>>
+  private isClosed = false
 
   constructor(parts: TieredLimiterParts<Answer>) {
     super(parts.own)
     this.parts = parts
+    const { overridden, clock, policyFor, own, ownAs, tiers } = parts
     this.table = new TierTable({
       option: 'policyFor',
-      make: (policy) => this.made(policy),
-      known: (policy) => (contentOf(policy) === contentOf(this.policy) ? this.inner : undefined),
+      make: (policy) => this.made(policy, 'policyFor', () => (parts.make as (policy: Policy) => InnerLimiter<Answer>)(policy)),
+      known: (policy) => (contentOf(policy) === contentOf(this.policy) ? this.inner : parts.known?.(policy, this.tiers())),
     })
-    for (const policy of parts.ownAs) this.table.name(policy, parts.own)
-    for (const tier of parts.tiers) this.table.add(tier)
-    const { overridden, clock, policyFor } = parts
+    for (const policy of ownAs) this.table.name(policy, own as TierLimiter<Answer>)
+    for (const tier of tiers) this.table.add(tier as Tier<TierLimiter<Answer>>)
     this.waits = new FollowingWaits((key) => this.tierOf(key), clock, policyFor !== undefined)
     if (overridden === undefined) return
     this.overridden = new OverrideTiers({
-      make: ({ policy }) => {
-        checkTier(policy, this.policy, 'overrides') // throws when closed
-        return overridden.make(policy)
-      },
+      make: (override) => this.made(override.policy, 'overrides', () => overridden.make(override)),
       close: (limiter) => limiter.close(),
       isUsed: (content) => overridden.map.isUsed(content),
-      known: overridden.restored.map(({ policy, counted }) => [contentOf(policy), counted]),
+      known: overridden.restored.map(({ policy, counted }) => [contentOf(policy), counted as TierLimiter<Answer>]),
     })
     overridden.map.onChange = () => this.waits.changed()
   }
@@ -95,57 +115,65 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> implem
     return this.tierOf(key).policy
   }
 
-  take(key: Key, cost?: number): Answer {
-    return this.limiterOf(key).take(key, cost)
+  take(key: Key, cost?: number): Awaitable<Answer> {
+    const refreshed = this.refreshed()
+    return refreshed === undefined ? this.limiterOf(key).take(key, cost) : refreshed.then(() => this.limiterOf(key).take(key, cost))
   }
 
-  peek(key: Key, cost?: number): Decision {
-    return this.limiterOf(key).peek(key, cost)
+  peek(key: Key, cost?: number): Awaitable<Decision> {
+    const refreshed = this.refreshed()
+    return refreshed === undefined ? this.limiterOf(key).peek(key, cost) : refreshed.then(() => this.limiterOf(key).peek(key, cost))
   }
 
   async wait(key: Key, options?: WaitOptions): Promise<Answer> {
+    await this.refreshed()
     return this.waits.wait(key, options, (limiter, own) => this.holding(limiter, key).wait(key, own))
   }
 
   /** What is settled returns to the limiter that charged, whatever the key's policy is by then. */
   [TAKE](key: Key, cost?: number): Awaitable<Reservation<When, Answer>> {
-    return settling(this.limiterOf(key))[TAKE](key, cost)
+    return this.at(key, (limiter) => settling(limiter)[TAKE](key, cost))
   }
 
   async [WAIT](key: Key, options?: WaitOptions): Promise<Reservation<When, Answer>> {
+    await this.refreshed()
     return this.waits.wait(key, options, (limiter, own) => settling(this.holding(limiter, key))[WAIT](key, own))
   }
 
-  reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
-    return this.limiterOf(key).reserve(key, cost, options)
+  reserve(key: Key, cost: number, options?: ReserveOptions): Awaitable<Reservation<When>> {
+    return this.at(key, (limiter) => limiter.reserve(key, cost, options))
   }
 
-  /** Work goes on under the policy that its key has by then, with what it holds. */
-  override open(key: Key, options: OpenOptions = {}): Hold {
-    return following(this.limiterOf(key).open(key, options) as Hold, () => this.limiterOf(key))
+  /** In memory work goes on under the policy that its key has by then, with what it holds; over a store in the account that it was opened in. */
+  override open(key: Key, options?: OpenOptions): Awaitable<AnyHold> {
+    const { carry } = this.parts
+    return this.at(key, (limiter) => {
+      const hold = limiter.open(key, options)
+      return carry === undefined ? hold : carry.follow(hold as AnyHold, () => this.limiterOf(key))
+    })
   }
 
-  refund(key: Key, tokens: number): Decision {
-    return this.limiterOf(key).refund(key, tokens)
+  refund(key: Key, tokens: number): Awaitable<Decision> {
+    return this.at(key, (limiter) => limiter.refund(key, tokens))
   }
 
-  penalize(key: Key, tokens: number): Decision {
-    return this.limiterOf(key).penalize(key, tokens)
+  penalize(key: Key, tokens: number): Awaitable<Decision> {
+    return this.at(key, (limiter) => limiter.penalize(key, tokens))
   }
 
-  block(key: Key, duration: Duration): Decision {
-    return this.limiterOf(key).block(key, duration)
+  block(key: Key, duration: Duration): Awaitable<Decision> {
+    return this.at(key, (limiter) => limiter.block(key, duration))
   }
 
-  reset(key: Key): Decision {
-    return this.limiterOf(key).reset(key)
+  reset(key: Key): Awaitable<Decision> {
+    return this.at(key, (limiter) => limiter.reset(key))
   }
 
-  /** `policyFor` is called for the key at each take and peek, not only here. */
-  key(key: Key): BoundKey<Answer> {
+  /** The key's policy is determined at each take and peek, not only here. */
+  key(key: Key): BoundKey<Answer, When> {
     let limiter = this.limiterOf(key)
     let bound = limiter.key(key)
-    const boundNow = (): BoundKey<Answer> => {
+    const boundNow = (): BoundKey<Answer, When> => {
       const now = this.limiterOf(key)
       if (now !== limiter) {
         bound = now.key(key)
@@ -153,8 +181,11 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> implem
       }
       return bound
     }
-    const own: BoundKey<Answer> = { key, take: (cost) => boundNow().take(cost), peek: (cost) => boundNow().peek(cost) }
-    return shownAs(own, 'BoundKey', this.toJSON())
+    const withBound = <Value>(call: (own: BoundKey<Answer, When>) => Awaitable<Value>): Awaitable<Value> => {
+      const refreshed = this.refreshed()
+      return refreshed === undefined ? call(boundNow()) : refreshed.then(() => call(boundNow()))
+    }
+    return this.bound({ key, take: (cost) => withBound((own) => own.take(cost)), peek: (cost) => withBound((own) => own.peek(cost)) })
   }
 
   /**
@@ -162,7 +193,7 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> implem
    * others.
    */
   override handle(): LimiterHandle<Answer> {
-    const own = this.inner.handle()
+    const own = this.inner.handle() as LimiterHandle<Answer>
     if (this.parts.overridden !== undefined) {
       throw new PolicyError('OPTION_INVALID', 'overrides', true, 'are of one thread: let policyFor ask what all threads share')
     }
@@ -175,8 +206,12 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> implem
     return shownAs(handle, 'LimiterHandle', {})
   }
 
-  override stats(): LimiterStats {
-    return sumOfStats(this.limiters())
+  override stats(): object {
+    return this.parts.sum(this.limiters())
+  }
+
+  protected override shardsOf(n: number | undefined): unknown {
+    return this.parts.shards?.(this.limiters(), n)
   }
 
   override hotKeys(n?: number): HotKeys {
@@ -184,52 +219,68 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> implem
   }
 
   override snapshot(): Uint8Array {
-    const snapshotOf = ({ policy, counted }: Tier<Limiter<Answer>>): Tier<Uint8Array> => ({ policy, counted: counted.snapshot() })
+    const snapshotOf = ({ policy, counted }: Tier<TierLimiter<Answer>>): Tier<Uint8Array> => ({ policy, counted: counted.snapshot() })
     const overridden = [...(this.overridden?.all ?? [])].map((counted) => snapshotOf({ policy: counted.policy, counted }))
     return tieredSnapshot({ own: this.inner.snapshot(), ownAs: this.parts.ownAs, tiers: this.table.tiers.map(snapshotOf), overridden })
   }
 
   override close(): void {
     closeQueueOf(this)
+    this.isClosed = true
     for (const limiter of this.limiters()) limiter.close()
   }
 
-  private limiters(): readonly Limiter<Answer>[] {
-    return [this.inner, ...this.table.tiers.map(({ counted }) => counted), ...(this.overridden?.all ?? [])]
+  private limiters(): readonly TierLimiter<Answer>[] {
+    return [...this.tiers(), ...(this.overridden?.all ?? [])]
+  }
+
+  /** Those that have no override's account. */
+  private tiers(): readonly TierLimiter<Answer>[] {
+    return [this.inner, ...this.table.tiers.map(({ counted }) => counted)]
+  }
+
+  /** Calls the limiter of a key. Over a store, where the policy of a key may be out of date, after a look: in memory at once. */
+  private at<Value>(key: Key, call: (limiter: TierLimiter<Answer>) => Awaitable<Value>): Awaitable<Value> {
+    const refreshed = this.refreshed()
+    return refreshed === undefined ? call(this.limiterOf(key)) : refreshed.then(() => call(this.limiterOf(key)))
+  }
+
+  private refreshed(): Promise<void> | undefined {
+    return this.isClosed ? undefined : this.parts.overridden?.map.refreshed?.()
   }
 
   /** The limiter of the key's policy, with what the key has spent under another one. An override has its own account. */
-  private limiterOf(key: Key): Limiter<Answer> {
+  private limiterOf(key: Key): TierLimiter<Answer> {
     return this.holding(this.tierOf(key), key)
   }
 
-  private holding(limiter: Limiter<Answer>, key: Key): Limiter<Answer> {
-    if (!holdsKey(limiter, key) && !this.isOverride(limiter)) {
-      const tiers = [this.inner, ...this.table.tiers.map(({ counted }) => counted)]
-      // What waits there has booked goes back first.
-      this.waits.keyChanged(key)
-      carryKey(tiers, limiter, key)
-    }
+  private holding(limiter: TierLimiter<Answer>, key: Key): TierLimiter<Answer> {
+    const { carry } = this.parts
+    if (carry === undefined || carry.holds(limiter, key) || this.isOverride(limiter)) return limiter
+    // What waits there has booked goes back first.
+    this.waits.keyChanged(key)
+    carry.bring(this.tiers(), limiter, key)
     return limiter
   }
 
-  private isOverride(limiter: Limiter<Answer>): boolean {
+  private isOverride(limiter: TierLimiter<Answer>): boolean {
     return [...(this.overridden?.all ?? [])].includes(limiter)
   }
 
-  private tierOf(key: Key): Limiter<Answer> {
+  private tierOf(key: Key): TierLimiter<Answer> {
     checkTieredKey(key)
     const { policyFor, make, overridden } = this.parts
     const override = overridden?.map.of(key)
-    if (override !== undefined) return (this.overridden as OverrideTiers<Limiter<Answer>>).of(override)
+    if (override !== undefined) return (this.overridden as OverrideTiers<TierLimiter<Answer>>).of(override)
     const policy = policyFor?.(key)
-    return policy === undefined ? this.inner : this.table.of(policy, make === undefined)
+    if (policy === undefined) return this.inner
+    ignore(policy)
+    return this.table.of(policy, make === undefined)
   }
 
-  private made(policy: Policy): Limiter<Answer> {
-    const own = this.policy // throws when closed
-    checkTier(policy, own, 'policyFor')
-    return (this.parts.make as (policy: Policy) => Limiter<Answer>)(policy)
+  private made(policy: Policy, option: string, make: () => InnerLimiter<Answer>): TierLimiter<Answer> {
+    checkTier(policy, this.policy, option) // throws when closed
+    return make() as TierLimiter<Answer>
   }
 }
 

@@ -8,13 +8,13 @@ import type { SharedLimiter } from '../shared-limiter.js'
 import { overridesStaleMs, type SharedOptions } from '../shared-options.js'
 import { SharedPermit } from '../shared-permit.js'
 import type { OverrideCache } from './override-cache.js'
-import { TieredSharedLimiter } from './tiered-shared-limiter.js'
+import { tieredShared } from './tiered-shared.js'
 
 /** Creates the shared limiter of each policy. */
 export interface SharedMaker {
   /** @param override of keys whose policy it is. */
   readonly make: (policy: Policy, override?: Override) => SharedLimiter
-  /** As of {@link TieredSharedLimiter}. */
+  /** Whether another process says what a policy of a name is. */
   readonly isKnownByName?: boolean
   readonly clock: Clock
   /** @param own the limiter's own policy, now in force. */
@@ -34,9 +34,7 @@ export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOp
   const plain = maker.make(own)
   const overrides = staleMs === undefined ? undefined : maker.overridesOf(staleMs, () => plain.policy)
   const isTiered = policyFor !== undefined || overrides !== undefined
-  const tiered: SharedLimiter = isTiered
-    ? new TieredSharedLimiter({ ...maker, own: plain, ownAs: own, policyFor, policies, overrides })
-    : plain
+  const tiered: SharedLimiter = isTiered ? tieredShared(plain, own, { ...maker, policyFor, policies, overrides }) : plain
   const queued = withQueue(withPromises(outer(tiered)), options.queue, maker.clock)
   return overrides === undefined ? queued : Object.assign(queued, { overrides })
 }
