@@ -360,8 +360,9 @@ export class KeySession {
   /** Permits that a reset has ended differ from those that follow at the same microsecond: their keys stay, and go on from there. */
   private reset(): Decision {
     const decision = this.limiter.reset(ONE_KEY)
-    for (const [i, { isNew }] of this.memories.entries()) {
-      if (!isNew && holdsPermits(this.policies[i] as Policy)) (this.parts[i]?.take(ONE_KEY, 1) as Permit).release()
+    for (const [i, part] of this.parts.entries()) {
+      const holdsOne = holdsPermits(this.policies[i] as Policy) && !(this.memories[i] as KeyMemory).isNew
+      if (holdsOne) (part.take(ONE_KEY, 1) as Permit).release()
     }
     return decision
   }
