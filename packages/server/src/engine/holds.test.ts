@@ -19,7 +19,7 @@ function setUp(t: TestContext, policy: string) {
   const opened = (more: Partial<WorkAsked> = {}): string => open(more).id ?? assert.fail()
   const add = (id: string, cost: number): Added => engine.holds.add(id, cost) as Added
   const close = (id: string, cost?: number): Closed => engine.holds.close(id, cost) as Closed
-  const left = (): number => (served().peekUncounted('ada', 1) as Decision).remaining
+  const left = (): number => (served().uncounted.peek('ada', 1) as Decision).remaining
   const reload = (next: string): void => void engine.prepare(parseConfig(yamlOf(next)).policies)()
   return { engine, clock, served, open, opened, add, close, left, reload }
 }
