@@ -183,7 +183,10 @@ for (const [fault, descriptors] of Object.entries(FAULTS)) {
       Object.defineProperty(StoredHolds.prototype, name, { ...descriptor, configurable: true })
     let found: string | undefined
     try {
-      for (const seed of seedsFrom(1, UNTIL_FOUND)) if ((found = await mismatch(seed)) !== undefined) break
+      for (const seed of seedsFrom(1, UNTIL_FOUND)) {
+        found = await mismatch(seed)
+        if (found !== undefined) break
+      }
     } finally {
       Object.defineProperties(StoredHolds.prototype, before)
     }

@@ -98,7 +98,7 @@ export class SharedHolds {
   private refused(key: Key, expected: number, decision: Decision): Hold<Awaitable<boolean>, 'later'> {
     const recorded = this.parts.record(key, expected, decision)
     const hold = uncountedHold(recorded)
-    const { close } = hold
+    const close = hold.close.bind(hold)
     return Object.assign(hold, { close: async (cost?: number) => close(cost) })
   }
 }
