@@ -249,12 +249,22 @@ export class SlidingModel
       return this.counting(Math.max(count, Math.min(count + amount, deepest)))
     }
     if (verb === 'reset') return this.from(Math.floor(nowUs / windowUs))
-    if (verb === 'cancel') return Math.floor(bound / windowUs) === this.kept.window ? this.counting(Math.max(count - amount, 0)) : this
+    if (verb === 'cancel') return this.cancelled(amount, bound, nowUs)
     if (verb !== 'reserve') return this
     const waitUs = this.untilFree(amount, nowUs)
     if (amount > burst || waitUs > bound) return undefined
     const then = this.at(nowUs + waitUs)
     return then.counting(then.kept.count + amount)
+  }
+
+  /** Of what is not due yet, the wide encoding gives back no more once another window is booked behind it. */
+  private cancelled(amount: number, dueUs: number, nowUs: number): SlidingModel {
+    const { windowUs, encoding } = this.policy
+    const { window, previous, count } = this.kept
+    const due = Math.floor(dueUs / windowUs)
+    if (due === window) return this.counting(Math.max(count - amount, 0))
+    const isBehind = due + 1 === window && dueUs > nowUs && encoding !== 'WIDE'
+    return isBehind ? new SlidingModel(this.policy, { window, previous: Math.max(previous - amount, 0), count }) : this
   }
 
   private at(nowUs: number): SlidingModel {
