@@ -90,9 +90,10 @@ local function spentNow(part, spent)
 end
 
 --- Whether a log under other numbers, by which more may pass now or requests count for longer, waits for a time in which nothing is booked any more.
---- What had expired by then may be gone.
+--- What had expired by then may be gone. Where a lease came back, all that still counts is there.
 local function isEmptyAhead(part, windowUs, limit)
   if part.limit <= limit and part.windowUs == windowUs then return false end
+  if not part.ahead and part.lastUs <= now + LONGEST_LEASE_US then return false end
   if part.newest.cost > 0 or not part.newest.id or not isClosed(part) then return false end
   local before = newestUpTo(part, '(' .. part.newest.id)
   return not before or before.us <= now

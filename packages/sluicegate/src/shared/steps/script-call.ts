@@ -131,7 +131,7 @@ export function heldIn(reply: unknown, count: number): ScriptHeld {
 /** A negative debt means denied: nothing was spent. Of the largest debt that is -2^53. */
 function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNewUs: unknown = 0): KeyState {
   const units = typeof debt === 'string' ? Number.parseInt(debt, 10) : debt
-  if (typeof units !== 'number' || !Number.isInteger(units) || Math.abs(units) > 2 ** 53) throw notUnderstood(reply)
+  if (typeof units !== 'number' || !Number.isInteger(units) || units < -(2 ** 53) || units >= 2 ** 53) throw notUnderstood(reply)
   const done = units >= 0
   return {
     done,
