@@ -34,12 +34,12 @@ export function isByName(key: unknown): key is KeysByName {
 }
 
 /**
- * A key without names, in the order of the policies.
+ * A key without names, in the order of the policies; of a single policy, without `names`, the key as it is, unchecked.
  *
  * @throws {PolicyError} `KEY_INVALID` when the names are not those of the policies.
  */
 export function keyInOrder(names: readonly string[], key: Key | KeysByName): Key {
-  if (!isByName(key)) return key
+  if (names.length === 0 || !isByName(key)) return key as Key
   const given = Object.keys(key)
   if (given.length !== names.length || !names.every((name) => Object.hasOwn(key, name))) {
     throw new PolicyError('KEY_INVALID', 'key', key, `must have one key for each of ${names.join(', ')}`)

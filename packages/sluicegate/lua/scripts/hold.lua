@@ -158,6 +158,6 @@ for i, part in ipairs(parts) do
 end
 repliedHeld(reply, parts)
 for _, value in ipairs({ isDone and 1 or 0, known.held, known.granted, known.us, known.over, recordKey and known.used or 0, fault }) do
-  reply[#reply + 1] = value
+  reply[#reply + 1] = told(value)
 end
 return reply

@@ -25,4 +25,4 @@ if ready + later > 0 then
   part.encoding.write(part)
 end
 local _, untilFree, untilNew = statusBeside(part, part.held > 0 and part.encoding.amountOf(part, least) or least)
-return { now, ready, later, before, part.blockedUs, untilFree, untilNew, laterUs, endUs, part.held > 0 and part.held or nil }
+return { now, told(ready), later, told(before), part.blockedUs, untilFree, untilNew, laterUs, endUs, part.held > 0 and told(part.held) or nil }

@@ -5,7 +5,7 @@
 
 local value = redis.call('GET', KEYS[1]) or '0 0 0;' .. ARGV[1]
 local begin, finish, count, numbers, limit, windowUs = string.match(value, '^(%d+) (%d+) (%d+);((%d+) (%d+))$')
-if numbers == ARGV[1] and begin - now <= 0 then
+if numbers == ARGV[1] and begin - now <= 0 and limit - 9007199254740900 <= 0 then
   local want, least = string.match(ARGV[2], '^(%d+) %d+ (%d+)$')
   local leftUs = windowUs - now % windowUs
   local isOver = finish - now <= 0

@@ -1,5 +1,5 @@
 --- The ordinary take of one fixed window, unrolled as that of a rate in steps/rate-take.lua. The whole script handles calendar windows, and a
---- window later than now.
+--- window later than now, and the largest limits.
 --
 -- reply  the count after a take that passed, else -1 - count; microseconds until the denied amount would pass, else 0; microseconds until the
 --        key is full
@@ -9,7 +9,7 @@
 if not ARGV[3] then
   local value = redis.call('GET', KEYS[1]) or '0 0 0;' .. ARGV[1]
   local begin, finish, count, numbers, limit, windowUs = string.match(value, '^(%d+) (%d+) (%d+);((%d+) (%d+))$')
-  if numbers == ARGV[1] and begin - now <= 0 then
+  if numbers == ARGV[1] and begin - now <= 0 and limit - 9007199254740900 <= 0 then
     local leftUs = windowUs - now % windowUs
     local isOver = finish - now <= 0
     if isOver then begin, finish, count = whole(now + leftUs - windowUs), whole(now + leftUs), 0 end

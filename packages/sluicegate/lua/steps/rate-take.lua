@@ -9,7 +9,7 @@
 if not ARGV[3] then
   local value = redis.call('GET', KEYS[1]) or '0 0;' .. ARGV[1]
   local us, beyond, numbers, unitsPerUs, unlent, capacity = string.match(value, '^(%d+) (%d+);(%d+ (%d+) (%d+) (%d+))$')
-  if numbers == ARGV[1] then
+  if numbers == ARGV[1] and capacity - 9007199254740900 <= 0 then
     local lent = capacity - unlent
     local debt = math.max(0, (us - now) * unitsPerUs + beyond + lent)
     if debt - lent - capacity <= 0 then

@@ -38,13 +38,13 @@ end
 local function replied(reply, i, part, isDone, amount)
   local debt, untilFree, untilNew = statusBeside(part, amount)
   local at = 6 * (i - 1) + 1
-  reply[at + 1], reply[at + 2], reply[at + 3] = isDone and 1 or 0, debt, part.blockedUs
+  reply[at + 1], reply[at + 2], reply[at + 3] = isDone and 1 or 0, told(debt), part.blockedUs
   reply[at + 4], reply[at + 5], reply[at + 6] = untilFree, untilNew, part.waitUs or 0
 end
 
 --- After all of them, where something is held.
 local function repliedHeld(reply, parts)
-  for _, part in ipairs(parts) do reply[#reply + 1] = part.held end
+  for _, part in ipairs(parts) do reply[#reply + 1] = told(part.held) end
 end
 
 --- The whole reply, see steps/parts.lua.
