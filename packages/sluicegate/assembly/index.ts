@@ -317,6 +317,11 @@ export function stageHold(descriptor: usize, low: u32, high: u32, nowUs: f64, to
   return answer
 }
 
+/** Holds tokens of a key that comes from another algorithm, whatever it owes. Returns 1; where there is no room nothing is held. */
+export function carryHold(low: u32, high: u32, nowUs: f64, tokens: f64, endUs: f64): f64 {
+  return holds.holdCarried(fingerprintFrom(low, high), homeLine(low), <i64>tokens, <i64>endUs, <i64>nowUs)
+}
+
 /** What the hold that was recorded knows its ring by. */
 export function ringOpened(): f64 {
   return <f64>holds.ringOpened

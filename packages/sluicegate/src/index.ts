@@ -24,7 +24,8 @@ export type {
   ReserveOptions,
   WaitOptions,
 } from './limiter.js'
-export { carryKey } from './memory/carried-key.js'
+export { carryKey, tokensSpent } from './memory/carried-key.js'
+export { following } from './memory/memory-holds.js'
 export type { Overrides, WithOverrides } from './overrides.js'
 export { allOf } from './policy/all-of.js'
 export type { Calendar, CalendarUnit } from './policy/calendar.js'

@@ -37,19 +37,50 @@ test('work goes on under the plan to which its key moves, with what it holds whe
   assert.deepEqual(served().holds, { open: 0, held: 0, spent: 45, over: 0, lapsed: 0, cut: 0 })
 })
 
-test('under a plan without room its pieces are refused, or debt, as the work said', (t) => {
+test('under a plan without room what is held is spent all the same, and further pieces are refused, or debt, as the work said', (t) => {
   const { opened, add, close, left, reload } = setUp(t, `${BUCKET}, ${TIERS}`)
   const cut = opened({ expect: 40 })
   const finish = opened({ expect: 40, over: 'finish', most: 60 })
   assert.deepEqual([add(cut, 15).used, add(finish, 5).used], [15, 5])
   reload(`${BUCKET}, ${TIERS}, keys: { ada: small }`)
-  const refused = add(cut, 1)
-  assert.deepEqual([refused.isAdded, refused.used, refused.decision?.limit], [false, 15, 20])
-  const debt = add(finish, 9)
-  assert.deepEqual([debt.isAdded, debt.used, debt.over, debt.affordable], [true, 14, 9, 0])
-  assert.equal(add(finish, 47).isAdded, false, 'beyond its most, under whatever plan')
-  assert.deepEqual([close(cut).used, close(finish, 16).over, left()], [15, 11, 0])
+  assert.deepEqual([add(cut, 1).used, add(finish, 9).used, left()], [16, 14, 0])
+  const refused = add(cut, 25)
+  assert.deepEqual([refused.isAdded, refused.used, refused.held, refused.decision?.limit], [false, 16, 24, 20])
+  const debt = add(finish, 30)
+  assert.deepEqual([debt.isAdded, debt.used, debt.over, debt.affordable], [true, 44, 4, 0])
+  assert.equal(add(finish, 17).isAdded, false, 'beyond its most, under whatever plan')
+  assert.deepEqual([close(cut).used, close(finish, 46).over, left()], [16, 6, 0])
 })
+
+test('what is held counts once under the plan to which its key goes, and back, and is no debt of either', (t) => {
+  const small = `${BUCKET}, ${TIERS}, keys: { ada: small }`
+  const { opened, add, close, left, reload } = setUp(t, `${BUCKET}, ${TIERS}`)
+  const id = opened()
+  add(id, 10)
+  // 10 are spent and 50 held: more than the smaller plan has.
+  reload(small)
+  assert.deepEqual([left(), add(id, 0).held], [0, 50])
+  reload(`${BUCKET}, ${TIERS}`)
+  assert.deepEqual([left(), add(id, 5).held, left()], [100 - 60, 45, 100 - 60])
+  reload(small)
+  reload(`${BUCKET}, ${TIERS}, keys: { ada: large }`)
+  assert.deepEqual([add(id, 5).held, left()], [40, 300 - 60])
+  assert.deepEqual([close(id).used, left()], [20, 300 - 20])
+})
+
+for (const window of ['fixed-window', 'sliding-window', 'sliding-log']) {
+  test(`work goes on with what it holds when its key goes to ${window}, and back`, (t) => {
+    const { opened, add, close, left, reload } = setUp(t, BUCKET)
+    const [id, other] = [opened({ expect: 40 }), opened({ expect: 20 })]
+    add(id, 10)
+    reload(`algorithm: ${window}, limit: 100, window: 30d`)
+    assert.deepEqual([left(), add(id, 10).held, left()], [40, 20, 40])
+    assert.deepEqual([add(other, 5).held, left()], [15, 40])
+    reload(BUCKET)
+    assert.deepEqual([left(), add(id, 5).held, add(other, 5).held, left()], [40, 15, 10, 40])
+    assert.deepEqual([close(id).used, close(other).used, left()], [25, 10, 100 - 35])
+  })
+}
 
 test('another algorithm or other numbers keep what work has spent, and its hold', (t) => {
   const { opened, add, close, left, reload } = setUp(t, BUCKET)

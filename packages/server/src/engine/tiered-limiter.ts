@@ -9,6 +9,7 @@ import {
   type Policy,
   PolicyError,
   type SharedStats,
+  tokensSpent,
 } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { NO_PREFIXES, type PrefixRules } from 'sluicegate-config/tiers/prefix-rules.js'
@@ -285,14 +286,14 @@ export class TieredLimiter extends RoutedLimiter {
   #carryOver(from: StoredLimiter, to: StoredLimiter, key: string): boolean {
     // Permits are given back where they were taken.
     if (from.policy.algorithm === 'concurrency') return false
-    const used = spentOf(from, key)
+    const used = tokensSpent(from as unknown as Limiter, key)
     const nowMs = this.#nowMs()
     const before = this.#excess.get(key)
     const left = before === undefined ? 0 : leftOf(before, nowMs)
     // As after an update of the policy: no fresh burst, and no key is closed for longer than under the limit that it has now.
     const isCarried = carryKey([from as unknown as Limiter], to as unknown as Limiter, key)
     if (!isCarried && left <= 0) return false
-    const carried = spentOf(to, key)
+    const carried = tokensSpent(to as unknown as Limiter, key)
     const more = Math.min(left, Math.max(0, to.policy.burst - carried))
     const tokens = Math.max(0, used - carried) + left - more
     this.#excess.delete(key)
@@ -325,12 +326,6 @@ function tierConfig({ maxKeys, onFull, priorities }: PolicyConfig, policy: Polic
   // Keys of the data alone can have this limit.
   const room = Math.max(LEAST_KEYS, keys)
   return maxKeys !== undefined && maxKeys <= room ? config : { ...config, maxKeys: room }
-}
-
-/** Of a limiter in memory, where every answer comes at once. */
-function spentOf(limiter: StoredLimiter, key: string): number {
-  const { remaining, spent } = limiter.peek(key, 1) as Decision
-  return spent ?? limiter.policy.burst - remaining
 }
 
 /** What of it has not flowed back, or not left its window. */

@@ -127,8 +127,24 @@ export function hold(fingerprint: u64, home: i32, tokens: i64, endUs: i64, nowUs
 /** More is not held of a key: what is loaded again and again must stay a number. */
 const MOST_LOADED: u64 = (1 << 53) - 1
 
-/** Adds tokens to what is held until an end that was prepared, whatever the key owes. False: prepare it again. */
-export function holdMore(fingerprint: u64, home: i32, tokens: i64, endUs: i64, nowUs: i64): bool {
+/**
+ * Adds tokens to what is held until an end, or a later one, whatever the key owes. Returns 1, also where key or ring find no room: then the work
+ * spends what is free. NaN without an answer.
+ */
+export function holdCarried(fingerprint: u64, home: i32, tokens: i64, endUs: i64, nowUs: i64): f64 {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const end = prepare(fingerprint, home, endUs, nowUs)
+    if (end != end) {
+      if (why == EVICTED) continue
+      return why == REFUSED ? 1 : end
+    }
+    if (holdMore(fingerprint, home, tokens, <i64>end, nowUs)) return 1
+  }
+  return givenUp()
+}
+
+/** Of an end that was prepared. False: prepare it again. */
+function holdMore(fingerprint: u64, home: i32, tokens: i64, endUs: i64, nowUs: i64): bool {
   if (found(fingerprint, home, nowUs) != FOUND) return false
   const sum = sumOf(endUs)
   return sum != 0 && heldMore(sum, tokens)

@@ -1,6 +1,6 @@
 import { beginKey } from "../host"
 import { LONG_AGO, STATE, TAKEOVER_HIGH, base } from "../memory-map"
-import { EVICTED, REFUSED, noAnswer, seenState, why } from "../results"
+import { EVICTED, noAnswer, seenState, why } from "../results"
 import { load, store, swap } from "../atomics/atomics"
 import { backOff } from "../atomics/back-off"
 import { resolved, swapBoth } from "../atomics/kcas"
@@ -24,7 +24,7 @@ import { INSERT, PENALIZE, RESET } from "../algorithms/verbs"
 import * as bans from "./bans"
 import { MAX_ATTEMPTS, change, givenUp } from "./cas-loop"
 import { evict } from "./claim"
-import { holdMore, prepare } from "./holds"
+import { holdCarried } from "./holds"
 import { migrate } from "./migrate"
 import { evictWithRing } from "./rings"
 import { find } from "./search"
@@ -140,7 +140,7 @@ export function loadSaved(fingerprint: u64, home: i32, nowUs: i64): f64 {
   return loaded == 1 && !isOwn ? 2 : loaded
 }
 
-/** Adds what is held to what is held here. Where key or ring find no room, the work spends what is free. */
+/** Adds what is held to what is held here. */
 function loadHolds(fingerprint: u64, home: i32, nowUs: i64): f64 {
   beginKey()
   beginReading()
@@ -150,14 +150,8 @@ function loadHolds(fingerprint: u64, home: i32, nowUs: i64): f64 {
   for (let left = holds.readCount(); left > 0; left--) {
     holds.readHold()
     if (holds.endUs <= nowUs || holds.tokens == 0) continue
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const end = prepare(fingerprint, home, holds.endUs, nowUs)
-      if (end != end) {
-        if (why == EVICTED) continue
-        return why == REFUSED ? 1 : end
-      }
-      if (holdMore(fingerprint, home, holds.tokens, <i64>end, nowUs)) break
-    }
+    const answer = holdCarried(fingerprint, home, holds.tokens, holds.endUs, nowUs)
+    if (answer != answer) return answer
   }
   return 1
 }

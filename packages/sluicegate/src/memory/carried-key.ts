@@ -1,8 +1,9 @@
+import type { Decision } from '../decision/decision.js'
 import { StoreError } from '../errors.js'
 import { keysFor } from '../key.js'
 import type { Key, Limiter } from '../limiter.js'
+import { pairedPolicies } from '../policy/paired-policies.js'
 import type { MemoryLimiter } from './memory-limiter.js'
-import { pairedParts } from './paired-parts.js'
 
 /** A limiter in memory, or several as one. */
 interface KeyHolder {
@@ -14,8 +15,8 @@ interface KeyHolder {
  * Brings a key to the limiter that decides about it from now on, from others that did before: what the key had spent there is spent here, and its
  * block goes along. As after {@link Limiter.update}, of a smaller burst no more than that is spent. Nothing happens to a key that is there already.
  *
- * Policies of an `allOf` go by their names, those without given ones by their algorithms, and in their order where no name is on both sides. Between two algorithms the number of tokens is
- * carried. Permits stay where they were taken. All limiters are plain ones in memory, of one clock; others are passed over.
+ * Policies of an `allOf` go by their names, those without given ones by their numbers, then by their algorithms, and in their order where no name is on both sides. Between two algorithms the number of tokens is
+ * carried. What is held goes along, see {@link Limiter.open}. Permits stay where they were taken. All limiters are plain ones in memory, of one clock; others are passed over.
  *
  * @returns whether there was anything to carry.
  * @example
@@ -31,7 +32,12 @@ export function carryKey(from: Iterable<Limiter>, to: Limiter, key: Key): boolea
     const own = keyOf(targets, key, i)
     if (target.hasKey(own)) continue
     for (const each of from) {
-      const source = pairedParts(partsOf(each) ?? [], policies)[i]
+      const sources = partsOf(each) ?? []
+      const at = pairedPolicies(
+        sources.map((part) => part.policyOf()),
+        policies,
+      )[i]
+      const source = at === undefined ? undefined : sources[at]
       if (source !== undefined && isCarried(source, target, own)) carried = true
     }
   }
@@ -42,6 +48,24 @@ export function carryKey(from: Iterable<Limiter>, to: Limiter, key: Key): boolea
 export function holdsKey(limiter: Limiter, key: Key): boolean {
   const parts = partsOf(limiter)
   return parts === undefined || parts.every((part, i) => part.hasKey(keyOf(parts, key, i)))
+}
+
+/**
+ * Whole tokens that a key has spent under a limiter in memory, without what is held for open work; of an `allOf` those of the policy with the most. 0
+ * for a limiter whose keys {@link carryKey} passes over.
+ *
+ * @example
+ * const limiter = createLimiter(tokenBucket({ limit: 100, window: '1m' }))
+ * limiter.take('ada', 3)
+ * tokensSpent(limiter, 'ada') // 3
+ */
+export function tokensSpent(limiter: Limiter, key: Key): number {
+  const parts = partsOf(limiter) ?? []
+  return Math.max(0, ...parts.map((part, i) => spentIn(part, part.peekAlone(keyOf(parts, key, i)))))
+}
+
+function spentIn(part: MemoryLimiter, { spent, remaining }: Decision): number {
+  return spent ?? part.policyOf().burst - remaining
 }
 
 function keyOf(parts: readonly MemoryLimiter[], key: Key, i: number): string {
@@ -55,17 +79,19 @@ function partsOf(limiter: Limiter): readonly MemoryLimiter[] | undefined {
 function isCarried(source: MemoryLimiter, target: MemoryLimiter, key: string): boolean {
   const { algorithm } = source.policyOf()
   if (source === target || algorithm === 'concurrency' || target.policyOf().algorithm === 'concurrency') return false
+  const isOther = formOf(algorithm) !== formOf(target.policyOf().algorithm) && source.hasKey(key)
   // What a peek shows is enough where the algorithms differ.
-  const before = formOf(algorithm) === formOf(target.policyOf().algorithm) ? undefined : source.hasKey(key) ? source.peek(key) : undefined
+  const before = isOther ? source.peekAlone(key) : undefined
+  const held = isOther ? source.heldOf(key) : []
   const bytes = source.saveKey(key, true)
   if (bytes === undefined) return false
   try {
     if (target.loadKey(key, bytes) || before === undefined) return true
-    const { burst } = target.policyOf()
-    const spent = Math.min(before.spent ?? source.policyOf().burst - before.remaining, burst)
+    const spent = Math.min(spentIn(source, before), target.policyOf().burst)
     if (spent > 0) target.penalize(key, spent)
     const isBlocked = !before.allowed && (before.remaining > 0 || before.retryAfterMs > before.resetAfterMs)
     if (isBlocked) target.block(key, before.retryAfterMs)
+    target.carryHeld(key, held)
     return true
   } catch (error) {
     if (!(error instanceof StoreError)) throw error

@@ -10,6 +10,7 @@ import type { Hold, OpenOptions } from '../holds/hold.js'
 import { keyInOrder, keysFor, ownKey } from '../key.js'
 import type { BoundKey, Key, Limiter, LimiterHandle, LimiterStats, WaitOptions } from '../limiter.js'
 import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
+import { pairedPolicies } from '../policy/paired-policies.js'
 import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
 import { shownAs } from '../shown.js'
@@ -25,7 +26,6 @@ import type { MemoryBooking } from './memory-bookings.js'
 import { type HoldingLimiter, MemoryHolds } from './memory-holds.js'
 import type { MemoryHandle, MemoryLimiter } from './memory-limiter.js'
 import { jointHold, MemoryPermit } from './memory-permit-limiter.js'
-import { pairedParts } from './paired-parts.js'
 import { snapshotOf } from './snapshot/memory-snapshot.js'
 
 /** What a handle carries: one of each part, which share a memory. */
@@ -190,7 +190,8 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
       const mend = `must stay allOf of ${this.parts.length} policies: make a new limiter to change that`
       throw new PolicyError('ALGORITHM_CHANGE', 'policy', algorithm, mend)
     }
-    const parts = pairedParts(this.parts, policies, true) as readonly MemoryLimiter[]
+    const before = this.parts.map((part) => part.policyOf())
+    const parts = pairedPolicies(before, policies, true).map((at) => this.parts[at as number] as MemoryLimiter)
     // Every step that can fail runs before the first change.
     for (const [i, part] of parts.entries()) checkChange(part.policy, policies[i] as Policy)
     const changes = parts.map((part, i) => part.changeTo(policies[i] as Policy))

@@ -310,3 +310,25 @@ test('lists, bans, plans and shadow mode hold as they take', () => {
   for (let i = 0; i < 3; i++) banning.open('ada', { expect: 10 })
   assert.ok(banning.take('ada').retryAfterMs > 3_000_000)
 })
+
+test('a key that goes to a plan of another algorithm takes along what is held, which is not spent there', () => {
+  for (const plan of [fixedWindow({ limit: 50, window: '1h' }), slidingLog({ limit: 50, window: '1h' })]) {
+    const clock = manualClock(START_MS)
+    let isOther = false
+    const limiter = createLimiter(tokenBucket({ limit: 100, window: '30d' }), { clock, policyFor: () => (isOther ? plan : undefined) })
+    const work = limiter.open('ada', { expect: 60, ttl: '1m' })
+    work.add(20)
+    isOther = true
+    // 20 are spent, 40 held, and so none is left; what was granted is spent all the same.
+    assert.deepEqual([limiter.peek('ada').remaining, work.held, work.add(35), work.held], [0, 40, true, 5])
+    assert.deepEqual([work.add(6), work.add(5), work.over, limiter.peek('ada').spent], [false, true, 0, 60])
+    const next = limiter.open('eve', { expect: 30 })
+    isOther = false
+    assert.deepEqual([next.held, limiter.peek('eve').remaining], [30, 70])
+    isOther = true
+    // Nobody closes it, and it ends by itself.
+    assert.equal(limiter.peek('eve').remaining, 20)
+    clock.advance(18_000)
+    assert.deepEqual([limiter.peek('eve').remaining, next.held], [50, 0])
+  }
+})

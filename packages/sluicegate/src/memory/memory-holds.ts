@@ -31,15 +31,9 @@ export class MemoryHolds {
 
   constructor(limiter: HoldingLimiter) {
     this.limiter = limiter
-    for (const { decoder } of limiter.holders()) {
-      if (decoder.policy.algorithm === 'concurrency') {
-        throw new PolicyError(
-          'POLICY_INVALID',
-          'policy',
-          decoder.policy.name,
-          'is concurrency, whose permits are holds already: take() one',
-        )
-      }
+    const name = permitsOf(limiter)
+    if (name !== undefined) {
+      throw new PolicyError('POLICY_INVALID', 'policy', name, 'is concurrency, whose permits are holds already: take() one')
     }
   }
 
@@ -68,6 +62,11 @@ export class MemoryHolds {
     const burst = Math.min(...this.limiter.holders().map(({ decoder }) => decoder.policy.burst))
     return this.learned.expected(request, learnedBy(keys), burst)
   }
+}
+
+/** The name of the policy that gives permits, where one does. */
+function permitsOf(limiter: HoldingLimiter): string | undefined {
+  return limiter.holders().find(({ decoder }) => decoder.policy.algorithm === 'concurrency')?.decoder.policy.name
 }
 
 /** Of several levels the last is the narrowest, as a rule. */
@@ -107,7 +106,7 @@ class OpenWork {
 
   /** Goes on in another limiter, to which its key has been carried. */
   moveTo(limiter: HoldingLimiter): void {
-    if (limiter === this.limiter) return
+    if (limiter === this.limiter || this.isClosed) return
     this.limiter = limiter
     this.accounts = this.accounts.movedTo(limiter.holders(), limiter.hashed(this.key))
   }
@@ -226,7 +225,19 @@ interface Holder {
 
 let work: (hold: object) => OpenWork | undefined
 
-/** Work goes on where its key is: before each step it asks for the limiter. Work of another kind stays where it is. */
+/**
+ * Work that goes on where its key is: before each step it asks for the limiter, to which {@link carryKey} has brought the key with what is held. Work of
+ * another kind stays where it is.
+ *
+ * @param limiterNow the limiter that has the key by now, in memory.
+ * @example
+ * let limiter = createLimiter(tokenBucket({ limit: 100, window: '1m' }))
+ * const work = following(limiter.open('ada', { expect: 60 }), () => limiter)
+ * const larger = createLimiter(tokenBucket({ limit: 300, window: '1m' }))
+ * carryKey([limiter], larger, 'ada')
+ * limiter = larger
+ * work.add(30)
+ */
 export function following(hold: Hold, limiterNow: () => object): Hold {
   const own = work(hold)
   return own === undefined ? hold : new FollowingHold(hold, own, limiterNow)
@@ -274,7 +285,7 @@ class FollowingHold extends PermitDecision implements Hold {
 
   #now(): Hold {
     const { holding } = this.#limiterNow() as Partial<Holder>
-    if (holding !== undefined && !this.#work.isOver) this.#work.moveTo(holding)
+    if (holding !== undefined && permitsOf(holding) === undefined) this.#work.moveTo(holding)
     return this.#hold
   }
 }

@@ -18,7 +18,7 @@ import { type BookingService, type ReservationService, reservationOf, reserve, r
 import { Waiting } from '../waiting/waiting.js'
 import { fingerprint, high, low } from './fingerprint.js'
 import { type MemoryBooking, MemoryBookings } from './memory-bookings.js'
-import { MemoryDecisions } from './memory-decisions.js'
+import { type HeldUntil, MemoryDecisions } from './memory-decisions.js'
 import { type HoldingLimiter, MemoryHolds } from './memory-holds.js'
 import type { Core, CoreHost, OpenCore } from './open-core.js'
 import { PolicyChange, untouchedBytes } from './policy-record.js'
@@ -354,6 +354,25 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     const nowUs = this.decisions.nowUs()
     this.hash(key)
     return this.opened.loadKey(low, high, nowUs, bytes, (answer) => this.decisions.answered(answer, key)) !== undefined
+  }
+
+  /** {@link peek}, whatever is held. */
+  peekAlone(key: string): Decision {
+    this.hash(key)
+    return this.decisions.peekAlone(key, low, high, 1, this.decisions.nowUs())
+  }
+
+  /** What is held of a key. */
+  heldOf(key: string): readonly HeldUntil[] {
+    this.hash(key)
+    return this.decisions.heldOf(low, high, this.decisions.nowUs())
+  }
+
+  /** Holds what was held of a key elsewhere, whatever it owes; nothing where there is no room. @throws {StoreError} `CONTENTION` */
+  carryHeld(key: string, held: readonly HeldUntil[]): void {
+    this.hash(key)
+    const nowUs = this.decisions.nowUs()
+    for (const { tokens, endUs } of held) this.decisions.answered(this.opened.core.carryHold(low, high, nowUs, tokens, endUs), key)
   }
 
   // What limiters of several sections need of each of them.

@@ -100,6 +100,8 @@ export interface Core {
   prepareHold(low: number, high: number, nowUs: number, endUs: number): number
   /** A hold that is written down in a descriptor: 0 or more if there is room, -Infinity if it has to be prepared once more. */
   stageHold(descriptor: number, low: number, high: number, nowUs: number, tokens: number, endUs: number): number
+  /** Holds tokens until an end, whatever the key owes; none where there is no room. 1, or NaN. */
+  carryHold(low: number, high: number, nowUs: number, tokens: number, endUs: number): number
   /** What the hold that was staged last knows its ring by. */
   ringOpened(): number
   /**

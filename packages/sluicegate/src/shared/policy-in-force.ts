@@ -4,6 +4,7 @@ import { PolicyError } from '../errors.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import { checkChange } from '../policy/checked-policy.js'
+import { pairedPolicies } from '../policy/paired-policies.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
 import { type Clock, tickerOf } from '../time/clock.js'
 import type { Backend } from './backend.js'
@@ -137,7 +138,7 @@ export function withPermit(
 }
 
 /**
- * The policy `next` under the names by which the backend knows `before`. Policies of `allOf` in another order keep their names.
+ * The policy `next` under the names by which the backend knows `before`. Policies of `allOf` in another order keep their names, see {@link pairedPolicies}.
  *
  * @throws {PolicyError} `ALGORITHM_CHANGE`, of `allOf` also of any of its policies.
  */
@@ -147,10 +148,7 @@ export function policyAfter(before: Policy, next: Policy): Policy {
   if (policies.length !== (next.policies ?? []).length) {
     throw new PolicyError('ALGORITHM_CHANGE', 'policy', next.algorithm, `must stay allOf of ${policies.length} policies`)
   }
-  const byName = new Map(policies.map((part) => [part.name, part]))
-  const isReordered =
-    next.policies !== undefined && new Set(next.policies.flatMap(({ name }) => byName.get(name) ?? [])).size === policies.length
-  const was = next.policies?.map((part, i) => (isReordered ? byName.get(part.name) : policies[i]) as Policy) ?? []
+  const was = pairedPolicies(policies, next.policies ?? [], true).map((at) => policies[at as number] as Policy)
   for (const [i, part] of was.entries()) checkChange(part, next.policies?.[i] as Policy)
   if (next.policies === undefined) return changedPolicy(next, { name: before.name })
   return changedPolicy(next, {
