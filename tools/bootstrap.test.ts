@@ -362,7 +362,7 @@ test('no output of a build counts as a source, so that a second build does nothi
 })
 
 test('what was compiled from a source that is gone is removed, and nothing else', async () => {
-  const { removeStaleOutputs } = await setup('build.mjs')
+  const { removeStaleOutputs } = await setup('stale-outputs.mjs')
   const home = mkdtempSync(join(tmpdir(), 'stale-outputs-'))
   const files = (folder: string, ...names: readonly string[]): void => {
     for (const name of names) {

@@ -79,6 +79,23 @@ export interface AdmittedOverTime {
   readonly admitted: readonly number[]
 }
 
+const BIN_MS = 250
+
+/** What was admitted a second, from a start on. */
+export function admittedOverTime(
+  answers: readonly { readonly toUs: number; readonly outcome: string }[],
+  startUs: number,
+  seconds: number,
+): AdmittedOverTime {
+  const bins = Math.max(1, Math.floor((seconds * 1_000) / BIN_MS))
+  const admitted = Array<number>(bins).fill(0)
+  for (const { toUs, outcome } of answers) {
+    const bin = Math.floor((toUs - startUs) / 1_000 / BIN_MS)
+    if (outcome === 'allowed' && bin >= 0 && bin < bins) admitted[bin] = (admitted[bin] as number) + 1_000 / BIN_MS
+  }
+  return { xs: admitted.map((_, i) => (i * BIN_MS) / 1_000), admitted }
+}
+
 /** What faults cost the callers of saturated keys. */
 export interface Recovery {
   /** Seconds from the end of a fault until the rate was that of before again, the longest of all; null if a fault had no such end. */

@@ -1,25 +1,9 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { ROOT, sourcesBelow } from './root.mjs'
 import { step } from './run.mjs'
-
-/** Written by other steps than the compiler, each of which writes it whole. */
-const NOT_OF_THE_COMPILER = new Set(['commonjs'])
-const OUTPUT = /\.(?:js|d\.ts)(?:\.map)?$/
-
-/** Removes what was compiled from sources that are gone: the compiler leaves it, and packages and tests would go on to use it. */
-export function removeStaleOutputs(dist, src) {
-  if (!existsSync(dist)) return
-  for (const entry of readdirSync(dist, { withFileTypes: true })) {
-    const output = join(dist, entry.name)
-    if (entry.isDirectory()) {
-      if (NOT_OF_THE_COMPILER.has(entry.name)) continue
-      if (existsSync(join(src, entry.name))) removeStaleOutputs(output, join(src, entry.name))
-      else rmSync(output, { recursive: true })
-    } else if (OUTPUT.test(entry.name) && !existsSync(join(src, entry.name.replace(OUTPUT, '.ts')))) rmSync(output)
-  }
-}
+import { removeStaleOutputs } from './stale-outputs.mjs'
 
 /** In native code, several times as fast as the one in JavaScript, whose interface for programs the tools use. */
 export const TSC = join(ROOT, 'node_modules/typescript-native/bin/tsc')

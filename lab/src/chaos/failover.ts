@@ -1,6 +1,7 @@
 import { type RateSpec, type RedisProcess, until } from 'sluicegate-testkit'
 import { LOCAL_SHARE } from './fleet.js'
-import { type OpenClient, type Subject, TIMEOUT_MS } from './subject.js'
+import type { Subject } from './recorded.js'
+import { type OpenClient, TIMEOUT_MS } from './subject.js'
 import { underFaults } from './under-faults.js'
 import { stateOf } from './watched.js'
 

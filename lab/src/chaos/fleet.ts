@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { fixedWindow } from 'sluicegate'
 import type { RateSpec } from 'sluicegate-testkit'
-import type { RecordedLoad, RecordedTake, Subject } from './subject.js'
+import type { RecordedLoad, RecordedTake, Subject } from './recorded.js'
 
 const PROGRAM = fileURLToPath(new URL('./fleet-process.js', import.meta.url))
 

@@ -6,7 +6,8 @@ import { FaultProxy, PgBouncerProcess, PostgresProcess, SmallDisk, until, worstS
 import { allowedShare, isWithin } from './failover.js'
 import { ACCOUNT, KEYS, PG_RATE, PG_TIMEOUT_MS, PLENTY, postgresFleet, TABLE } from './fleet.js'
 import { type Faulted, POSTGRES_FAULTS, type PostgresFault } from './postgres-faults.js'
-import { admittedByKey, type RecordedTake, type Subject, served } from './subject.js'
+import type { RecordedTake, Subject } from './recorded.js'
+import { admittedByKey, served } from './subject.js'
 import { underFaults } from './under-faults.js'
 import { stateOfSubjects } from './watched.js'
 

@@ -3,7 +3,8 @@ import { redis } from 'sluicegate/redis'
 import { FleetLoad, Random, type RateSpec, RedisCluster, type RedisProcess, RedisSentinel } from 'sluicegate-testkit'
 import { type FailoverReport, failovers, isFollowing, type Replacing } from './failover.js'
 import { LOCAL_SHARE } from './fleet.js'
-import { clusterClients, type OpenClient, type Subject, sentinelClients, subjectsOn, TIMEOUT_MS } from './subject.js'
+import type { Subject } from './recorded.js'
+import { clusterClients, type OpenClient, sentinelClients, subjectsOn, TIMEOUT_MS } from './subject.js'
 
 /** What one process of a fleet runs with. */
 interface Version {

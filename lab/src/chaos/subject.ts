@@ -1,39 +1,15 @@
 import { createCluster, createSentinel } from '@redis/client'
 import { Cluster, Redis } from 'ioredis'
-import { createLimiter, type Decision, tokenBucket } from 'sluicegate'
+import { createLimiter, tokenBucket } from 'sluicegate'
 import { type RedisClient, redis } from 'sluicegate/redis'
-import { type Admission, FleetLoad, type LoadedTake, type RateSpec, worstExcess } from 'sluicegate-testkit'
+import { type Admission, FleetLoad, type RateSpec, worstExcess } from 'sluicegate-testkit'
 import { LOCAL_SHARE } from './fleet.js'
+import type { RecordedTake, Subject } from './recorded.js'
 import { watchdog } from './watched.js'
 
 /** Far less than callers ask for: only who is denied now and then can see whether too much is admitted. */
 export const RATE: RateSpec = { limit: 30, windowMs: 1000, burst: 30 }
 export const TIMEOUT_MS = 100
-
-/** One take of a load, in milliseconds of one clock. */
-export interface RecordedTake extends Pick<LoadedTake, 'key' | 'askedMs' | 'answeredMs'> {
-  readonly decision: Pick<Decision, 'allowed' | 'source'>
-}
-
-/** A load whose answers are recorded: in this process, or gathered from several. */
-export interface RecordedLoad extends Pick<FleetLoad, 'errors' | 'slowestMs' | 'open'> {
-  readonly takes: readonly RecordedTake[]
-  since(ms: number): readonly RecordedTake[]
-  stop(): Promise<void>
-}
-
-/** One limiter, or several that share a budget, under load. */
-export interface Subject {
-  readonly name: string
-  /** What may pass while no server fails. */
-  readonly bound: RateSpec
-  /** Limiters, each with its own share in an outage. */
-  readonly processes: number
-  readonly limiter: { stats(): unknown }
-  readonly load: RecordedLoad
-  /** Called in each failover, when a primary was killed and none has its place. */
-  primaryGone?(): void
-}
 
 /** Each client, exact and leased, with callers who ask all the time about these keys. */
 export function subjectsOn(clients: readonly OpenClient[], keys: readonly string[]): Subject[] {

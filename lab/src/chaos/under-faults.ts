@@ -1,5 +1,6 @@
 import { until } from 'sluicegate-testkit'
-import { reportOf, type Subject, served, servedMs, unserved } from './subject.js'
+import type { Subject } from './recorded.js'
+import { reportOf, served, servedMs, unserved } from './subject.js'
 import { type Watchdog, watchdog } from './watched.js'
 
 /** A fault that was made. */

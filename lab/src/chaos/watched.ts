@@ -1,5 +1,5 @@
 import type { RedisProcess } from 'sluicegate-testkit'
-import type { Subject } from './subject.js'
+import type { Subject } from './recorded.js'
 
 /** A server that does not answer by then is reported as silent. */
 const PATIENCE_MS = 2000

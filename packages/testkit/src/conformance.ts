@@ -15,7 +15,21 @@ import { updates } from './conformance/updates.js'
 import { verbs } from './conformance/verbs.js'
 import { waiting } from './conformance/waiting.js'
 
-const SHARED = { verbs, blocks, budget: budgets, time, updates, misuse, keys, table, denialEvents, statsAndEvents, reserving, waiting, holds }
+const SHARED = {
+  verbs,
+  blocks,
+  budget: budgets,
+  time,
+  updates,
+  misuse,
+  keys,
+  table,
+  denialEvents,
+  statsAndEvents,
+  reserving,
+  waiting,
+  holds,
+}
 
 /** Which tests to register; default all. */
 export interface ConformanceChoice {

@@ -1,4 +1,5 @@
 import { isPermit, type Permit } from '../decision/permit.js'
+import { onceInProcess } from '../once-in-process.js'
 import type { Policy } from '../policy/policy.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
 
@@ -25,7 +26,7 @@ export interface BookedAhead {
   readonly order: number
 }
 
-let orders = 0
+const orders = /* @__PURE__ */ onceInProcess('orders of holdings', () => ({ last: 0 }))
 
 /** The reservations and permits of one worker, by the ids of their requests. */
 export class Holdings {
@@ -40,14 +41,14 @@ export class Holdings {
   }
 
   addPermit(id: number, permit: Permit, nowUs: number): void {
-    this.add(id, { permit, overUs: nowUs + lifeUs(this.policy()), order: ++orders }, nowUs)
+    this.add(id, { permit, overUs: nowUs + lifeUs(this.policy()), order: ++orders.last }, nowUs)
   }
 
   /** @param isWait whether it may be made anew, for another time. */
   addBooking(id: number, booking: Booking, nowUs: number, isWait = false): void {
     const { decision, atUs } = booking
     const overUs = atUs + lifeUs(this.policy())
-    this.add(id, { booking, ...(isPermit(decision) && { permit: decision }), overUs, order: ++orders, isWait }, nowUs)
+    this.add(id, { booking, ...(isPermit(decision) && { permit: decision }), overUs, order: ++orders.last, isWait }, nowUs)
   }
 
   booking(id: unknown): Booking | undefined {

@@ -5,6 +5,7 @@ import { PolicyError } from '../errors.js'
 import { checkedOpenRequest, checkPrice, checkSpent, type Hold, type OpenOptions, type OpenRequest, uncountedHold } from '../holds/hold.js'
 import { LearnedCost } from '../holds/learned-cost.js'
 import type { Key, WaitOptions } from '../limiter.js'
+import { onceInProcess } from '../once-in-process.js'
 import { ASKED, CLOSING, FORCED, type HashedKey, HeldAccounts } from './held-accounts.js'
 import type { MemoryDecisions } from './memory-decisions.js'
 
@@ -223,7 +224,8 @@ interface Holder {
   readonly holding: HoldingLimiter
 }
 
-let work: (hold: object) => OpenWork | undefined
+/** The work of holds in memory. */
+const works = /* @__PURE__ */ onceInProcess('works of holds', () => new WeakMap<object, OpenWork>())
 
 /**
  * Work that goes on where its key is: before each step it asks for the limiter, to which {@link carryKey} has brought the key with what is held. Work of
@@ -239,7 +241,7 @@ let work: (hold: object) => OpenWork | undefined
  * work.add(30)
  */
 export function following(hold: Hold, limiterNow: () => object): Hold {
-  const own = work(hold)
+  const own = works.get(hold)
   return own === undefined ? hold : new FollowingHold(hold, own, limiterNow)
 }
 
@@ -294,13 +296,10 @@ class FollowingHold extends PermitDecision implements Hold {
 class MemoryHold extends PermitDecision implements Hold {
   readonly #work: OpenWork
 
-  static {
-    work = (hold) => (hold instanceof MemoryHold ? hold.#work : undefined)
-  }
-
   constructor(decision: Decision, work: OpenWork) {
     super(decision)
     this.#work = work
+    works.set(this, work)
   }
 
   get held(): number {

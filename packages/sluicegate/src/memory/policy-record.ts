@@ -21,7 +21,7 @@ const ALGORITHMS: readonly Algorithm[] = ['token-bucket', 'gcra', 'fixed-window'
 const UTC_DAY: Calendar = { unit: 'day', timeZone: 'UTC' }
 
 /** The numbers of a record that the core reads, by their names there. */
-export const FIELDS = {
+const FIELDS = {
   RECORD_UNITS_PER_US: 'unitsPerUs',
   RECORD_UNITS_PER_TOKEN: 'unitsPerToken',
   RECORD_CAPACITY: 'capacity',
@@ -101,7 +101,7 @@ interface Placed {
 }
 
 /** Undefined if the record has never held a policy. */
-export function placedIn(open: OpenCore, record: number): Placed | undefined {
+function placedIn(open: OpenCore, record: number): Placed | undefined {
   if (open.field(record, 'RECORD_CAPACITY') === 0) return undefined
   const view = open.description(record)
   const areas = {
@@ -136,12 +136,12 @@ function numbersIn(open: OpenCore, record: number): PolicyNumbers {
   return { ...(numbers as unknown as PolicyNumbers), encoding: encodingIn(open, record) }
 }
 
-export function encodingIn(open: OpenCore, record: number): Encoding {
+function encodingIn(open: OpenCore, record: number): Encoding {
   const encoding = open.field(record, 'RECORD_ENCODING')
   return ENCODINGS.find((name) => open.constant(name) === encoding) ?? 'ARRIVAL'
 }
 
-export function describe(view: DataView, policy: Policy, { current, spare }: Areas): void {
+function describe(view: DataView, policy: Policy, { current, spare }: Areas): void {
   const { algorithm, limit, windowMs, burst, name, calendar } = policy
   view.setFloat64(LIMIT, limit, true)
   view.setFloat64(WINDOW_MS, windowMs, true)

@@ -115,7 +115,7 @@ function fixedWindow(policy: Policy): PolicyNumbers {
 }
 
 /** The most tokens that count in a window of this limit, penalties included; exact in a double. */
-export function deepestCount(limit: number): number {
+function deepestCount(limit: number): number {
   return Math.min(DEEPEST_DEBT_BURSTS * limit, Number.MAX_SAFE_INTEGER)
 }
 

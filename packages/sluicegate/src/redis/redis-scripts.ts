@@ -1,7 +1,17 @@
 import { PolicyError } from '../errors.js'
 import type { CancelSignal, HoldOperation } from '../shared/backend.js'
 import type { PolicyEncoding } from '../shared/steps/policy-encoding.js'
-import { answerIn, heldIn, leaseIn, type ScriptAnswer, type ScriptHeld, type ScriptHold, type ScriptLease, type ScriptRequest, type ScriptVerb } from '../shared/steps/script-call.js'
+import {
+  answerIn,
+  heldIn,
+  leaseIn,
+  type ScriptAnswer,
+  type ScriptHeld,
+  type ScriptHold,
+  type ScriptLease,
+  type ScriptRequest,
+  type ScriptVerb,
+} from '../shared/steps/script-call.js'
 import type { ScriptCalls } from '../shared/steps/step-backend.js'
 import type { CommandRunner } from './command-runner.js'
 import { countNodes } from './node-count.js'
@@ -159,7 +169,9 @@ function stepText({ ttlUs, hold, want, least, isDebt, record, spent }: HoldOpera
 
 function heldText({ before, spent, record }: HoldOperation, { mostTokens }: PolicyEncoding): string {
   const tokens = Math.min(record?.total ?? spent, mostTokens)
-  return before === undefined || before.state === undefined ? String(tokens) : `${tokens} 0 ${before.state} ${before.rest} ${before.granted}`
+  return before === undefined || before.state === undefined
+    ? String(tokens)
+    : `${tokens} 0 ${before.state} ${before.rest} ${before.granted}`
 }
 
 /** `<amount>`, or `<amount> <bound> <more>`. */

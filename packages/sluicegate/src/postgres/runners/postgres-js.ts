@@ -1,3 +1,4 @@
+import { onceInProcess } from '../../once-in-process.js'
 import { notSent, type SqlRow, type SqlRunner } from '../sql-runner.js'
 
 /** A statement, what it is made of with it: it is written when a connection takes it. */
@@ -50,7 +51,7 @@ class ConnectionTurns {
   }
 }
 
-const turnsOf = new WeakMap<PostgresJsClient, ConnectionTurns>()
+const turnsOf = /* @__PURE__ */ onceInProcess('turns of connections', () => new WeakMap<PostgresJsClient, ConnectionTurns>())
 
 export function postgresJsRunner(sql: PostgresJsClient): SqlRunner {
   const turns = turnsOf.get(sql) ?? new ConnectionTurns(sql.options?.max ?? MOST_CONNECTIONS)

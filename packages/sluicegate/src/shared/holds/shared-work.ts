@@ -3,7 +3,7 @@ import type { Decision } from '../../decision/decision.js'
 import { checkSpent, type OpenRequest } from '../../holds/hold.js'
 import type { Alert } from '../../waiting/alarm.js'
 import { type Answer, decisionOf, type HoldOperation, type OpenHold } from '../backend.js'
-import { type HoldStep, learnedBy, type SharedHolds } from './shared-holds.js'
+import { type HoldStep, learnedBy, type WorkPlace } from './work-place.js'
 
 /** What of a grant is left when the next is asked for. */
 const LOW_SHARE = 0.25
@@ -25,7 +25,7 @@ export class SharedWork implements Alert {
   dueUs = 0
   order = 0
   place = -1
-  private readonly holds: SharedHolds
+  private readonly shared: WorkPlace
   private readonly step: HoldStep
   private readonly request: OpenRequest
   private readonly beganUs: number
@@ -52,18 +52,18 @@ export class SharedWork implements Alert {
   /** Ends a wait when the work closes. */
   private closing: AbortController | undefined
 
-  constructor(holds: SharedHolds, step: HoldStep, request: OpenRequest) {
-    this.holds = holds
+  constructor(shared: WorkPlace, step: HoldStep, request: OpenRequest) {
+    this.shared = shared
     this.step = step
     this.request = request
-    this.beganUs = holds.ticker.read()
+    this.beganUs = shared.ticker.read()
     this.lastUs = this.beganUs
-    holds.open.add(this)
-    holds.alarm.set(this, this.beganUs + request.ttlUs, step.id)
+    shared.open.add(this)
+    shared.alarm.set(this, this.beganUs + request.ttlUs, step.id)
   }
 
   get held(): number {
-    if (this.isClosed || this.holds.ticker.read() >= this.untilUs) return 0
+    if (this.isClosed || this.shared.ticker.read() >= this.untilUs) return 0
     return (this.stood?.rest ?? 0) + this.granted - this.spent
   }
 
@@ -78,7 +78,7 @@ export class SharedWork implements Alert {
     if (this.isClosed) return false
     if (this.pending !== undefined) return this.behind(cost)
     if (cost > this.request.most - this.used) return this.refused(cost)
-    const us = this.holds.ticker.read()
+    const us = this.shared.ticker.read()
     if (this.spend(cost, us)) return true
     const pending = this.grown(cost).finally(() => {
       if (this.pending === pending) this.pending = undefined
@@ -97,19 +97,19 @@ export class SharedWork implements Alert {
   private async end(cost: number | undefined): Promise<Decision> {
     const { key } = this.step
     this.isClosed = true
-    this.holds.open.delete(this)
-    this.holds.alarm.clear(this)
+    this.shared.open.delete(this)
+    this.shared.alarm.clear(this)
     this.closing?.abort()
     await Promise.allSettled([this.pending, this.renewal])
     const missing = Math.max(0, (cost ?? this.used) - this.used)
-    this.holds.learned.add(learnedBy(key), cost ?? this.used + this.missed)
-    this.endIfOver(this.holds.ticker.read())
+    this.shared.learned.add(learnedBy(key), cost ?? this.used + this.missed)
+    this.endIfOver(this.shared.ticker.read())
     const spent = this.reported() + missing + this.owed
     this.used += missing
     if (this.stood === undefined && spent === 0) return this.seen()
-    const answer = await this.holds.answerTo(this.operation({ spent, hold: 0, want: 0, isDebt: true }))
+    const answer = await this.shared.answerTo(this.operation({ spent, hold: 0, want: 0, isDebt: true }))
     this.stood = undefined
-    const { waiting, inForce } = this.holds.parts
+    const { waiting, inForce } = this.shared.parts
     waiting.released(key)
     if (answer === undefined) {
       // What was granted is charged when it ends.
@@ -124,10 +124,10 @@ export class SharedWork implements Alert {
   ring(nowUs: number): void {
     const dueUs = this.lastUs + this.request.ttlUs
     if (dueUs > nowUs || this.pending !== undefined || this.renewal !== undefined) {
-      this.holds.alarm.set(this, Math.max(dueUs, nowUs + this.request.ttlUs / 8), this.step.id)
+      this.shared.alarm.set(this, Math.max(dueUs, nowUs + this.request.ttlUs / 8), this.step.id)
       return
     }
-    this.holds.open.delete(this)
+    this.shared.open.delete(this)
     void this.given()
   }
 
@@ -174,8 +174,8 @@ export class SharedWork implements Alert {
   /** Reports what was spent, and has `want` granted, `least` at least. */
   private async moved(want: number, least: number): Promise<Answer | undefined> {
     const spent = this.reported()
-    const sentUs = this.holds.ticker.read()
-    const answer = await this.holds.answerTo(this.operation({ spent, hold: 'rest', want, least }))
+    const sentUs = this.shared.ticker.read()
+    const answer = await this.shared.answerTo(this.operation({ spent, hold: 'rest', want, least }))
     if (answer !== undefined) this.answered(answer, sentUs, spent)
     else this.lost(spent)
     return answer
@@ -213,7 +213,7 @@ export class SharedWork implements Alert {
   private async grown(cost: number): Promise<boolean> {
     await this.renewal
     if (this.isClosed) return false
-    const us = this.holds.ticker.read()
+    const us = this.shared.ticker.read()
     if (this.spend(cost, us)) return true
     if (this.isOut()) return this.without(cost)
     const ahead = Math.min(this.ahead(us), this.request.most - this.used)
@@ -223,7 +223,7 @@ export class SharedWork implements Alert {
     if (answer.done) {
       this.spent += cost
       this.used += cost
-      this.lastUs = this.holds.ticker.read()
+      this.lastUs = this.shared.ticker.read()
       return true
     }
     return this.beyond(cost)
@@ -235,8 +235,8 @@ export class SharedWork implements Alert {
     if (over === 'wait') return this.waited(cost)
     if (over === 'cut') return this.refused(cost)
     const spent = this.reported() + cost
-    const sentUs = this.holds.ticker.read()
-    const answer = await this.holds.answerTo(this.operation({ spent, hold: 'rest', want: 0, isDebt: true }))
+    const sentUs = this.shared.ticker.read()
+    const answer = await this.shared.answerTo(this.operation({ spent, hold: 'rest', want: 0, isDebt: true }))
     if (answer === undefined) {
       this.lost(spent - cost)
       return this.without(cost)
@@ -249,7 +249,7 @@ export class SharedWork implements Alert {
 
   /** What is still held is free meanwhile: it waits for the whole piece. */
   private async waited(cost: number): Promise<boolean> {
-    const { waiting } = this.holds.parts
+    const { waiting } = this.shared.parts
     const { key } = this.step
     await this.given()
     if (this.isClosed) return false
@@ -259,7 +259,7 @@ export class SharedWork implements Alert {
       const { decision } = await waiting.wait(key, options, true)
       if (!decision.allowed) return this.refused(cost)
       this.used += cost
-      this.lastUs = this.holds.ticker.read()
+      this.lastUs = this.shared.ticker.read()
       return true
     } catch (error) {
       if (this.isClosed) return false
@@ -276,14 +276,14 @@ export class SharedWork implements Alert {
     this.granted = 0
     this.spent = 0
     this.untilUs = Number.NEGATIVE_INFINITY
-    const answer = await this.holds.answerTo(operation).catch(() => undefined)
+    const answer = await this.shared.answerTo(operation).catch(() => undefined)
     this.free = answer?.decision?.remaining ?? this.free
-    this.holds.parts.waiting.released(this.step.key)
+    this.shared.parts.waiting.released(this.step.key)
   }
 
   /** In an outage the limiter decides about the piece as about a take. */
   private without(cost: number): boolean {
-    const { allowed } = this.holds.parts.inForce.fallback.without(this.step.key, cost)
+    const { allowed } = this.shared.parts.inForce.fallback.without(this.step.key, cost)
     const isDebt = !allowed && this.request.over === 'finish'
     if (!allowed && !isDebt) return this.refused(cost)
     if (isDebt) {
@@ -291,12 +291,12 @@ export class SharedWork implements Alert {
       this.over += cost
     }
     this.used += cost
-    this.lastUs = this.holds.ticker.read()
+    this.lastUs = this.shared.ticker.read()
     return true
   }
 
   private isOut(): boolean {
-    const { guard } = this.holds.parts.inForce.parts
+    const { guard } = this.shared.parts.inForce.parts
     const { key } = this.step
     return (typeof key === 'string' ? [key] : key).some((own) => guard.pausedMs(own) > 0)
   }
@@ -309,8 +309,8 @@ export class SharedWork implements Alert {
 
   private watch(): void {
     if (this.place >= 0) return
-    this.holds.open.add(this)
-    this.holds.alarm.set(this, this.holds.ticker.read() + this.request.ttlUs, this.step.id)
+    this.shared.open.add(this)
+    this.shared.alarm.set(this, this.shared.ticker.read() + this.request.ttlUs, this.step.id)
   }
 
   private refused(cost: number): false {
@@ -325,6 +325,6 @@ export class SharedWork implements Alert {
   }
 
   private async seen(): Promise<Decision> {
-    return decisionOf(await this.holds.parts.inForce.fallback.execute({ verb: 'peek', key: this.step.key, cost: 1 }))
+    return decisionOf(await this.shared.parts.inForce.fallback.execute({ verb: 'peek', key: this.step.key, cost: 1 }))
   }
 }
