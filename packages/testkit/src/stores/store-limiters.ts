@@ -38,7 +38,7 @@ export const overRedis = (redis: RedisConnection): MakeOver => overServer(redis,
 /** Over a region of its own, whose home is the same server. */
 export const overRegion = (redis: RedisConnection): MakeOver =>
   overServer(redis, (time, prefix) =>
-    region({ name: 'west', share: 1, local: redisOver(time, { prefix: 'local' }), home: redisOver(time, { prefix }) }),
+    region({ name: 'west', share: 1, local: redisOver(time, { prefix: `local to ${prefix}` }), home: redisOver(time, { prefix }) }),
   )
 
 function overServer({ runner, send }: RedisConnection, storeOf: (time: GivenTime, prefix: string) => Store): MakeOver {
