@@ -129,6 +129,39 @@ describe('leased cross slot', async () => {
       assert.equal(await drained(limiter, KEYS), 75, 'what was not used of a booking came back')
     })
 
+    everyNth(i + 2, 3)(`work of unknown cost is held on all its levels or on none, by ${kind.name}`, async () => {
+      await using open = await kind.open(cluster.roots)
+      const small = fixedWindow({ limit: 100, window: '30d', name: 'small' })
+      const store = redis(open.client, { prefix: `holds ${kind.name}` })
+      using limiter = createLimiter(allOf([small, TENANT]), { store, ...NO_HASTE })
+      const left = async (...keys: string[]): Promise<number[]> => remainingOf(await limiter.peek(keys))
+      assert.notEqual(hashSlot(KEYS[0]), hashSlot(KEYS[1]))
+
+      const work = await limiter.open(KEYS, { expect: 60 })
+      assert.deepEqual([work.allowed, work.held, await left(...KEYS)], [true, 60, [40, 340]])
+      const refused = await limiter.open(KEYS, { expect: 41 })
+      assert.deepEqual([refused.allowed, refused.policy, await left(...KEYS)], [false, 'small', [40, 340]])
+      assert.equal((await limiter.open({ small: 'user:2', tenant: 'tenant:1' }, { expect: 90 })).allowed, true)
+
+      assert.equal(await work.add(60), true)
+      assert.equal(await work.add(20), true)
+      assert.equal(await work.add(21), false)
+      assert.deepEqual([work.used, work.over], [80, 0])
+      // What it grew by ahead of need is the same on both levels.
+      assert.deepEqual(await left(...KEYS), [20 - work.held, 230 - work.held])
+      await work.close()
+      assert.deepEqual(await left(...KEYS), [20, 230])
+
+      await limiter.penalize(['user:9', 'tenant:1'], 200)
+      assert.deepEqual(await left('user:3', 'tenant:1'), [100, 30])
+      const beyond = await limiter.open(['user:3', 'tenant:1'], { expect: 31 })
+      assert.deepEqual([beyond.allowed, beyond.policy, await left('user:3', 'tenant:1')], [false, 'tenant', [100, 30]])
+      const rest = await limiter.open(['user:3', 'tenant:1'], { expect: 30 })
+      assert.deepEqual([rest.allowed, await left('user:3', 'tenant:1')], [true, [70, 0]])
+      await rest.close(10)
+      assert.deepEqual(await left('user:3', 'tenant:1'), [90, 20])
+    })
+
     everyNth(i + 2, 3)(`a larger cost passes whole or not at all, and one that never can says so, by ${kind.name}`, async () => {
       await using open = await kind.open(cluster.roots)
       const policy = allOf([fixedWindow({ limit: 100, window: '30d', name: 'small' }), TENANT])

@@ -92,8 +92,9 @@ export class CrossSlotBackend implements Backend {
       }),
     )
     const fault = steps.find((step) => step.status === 'rejected')
-    const answers = steps.map((step) => (step.status === 'fulfilled' ? step.value : undefined))
-    const done = answers.every((answer) => answer?.done)
+    const moved = steps.map((step) => (step.status === 'fulfilled' ? step.value : undefined))
+    const done = moved.every((answer) => answer?.done)
+    const answers = done || before !== undefined ? await this.evened(operation, keys, moved, known) : moved
     if (before === undefined && !done) {
       for (const [i, answer] of answers.entries()) {
         const closing = {
@@ -127,6 +128,32 @@ export class CrossSlotBackend implements Backend {
       state,
     }
     return { done, decision, hold }
+  }
+
+  /** What one key holds beyond another cannot be spent: it is free again. One that refused holds what it did, less what was spent. */
+  private evened(
+    operation: HoldOperation,
+    keys: readonly string[],
+    answers: readonly (Answer | undefined)[],
+    known: readonly PartHold[] | undefined,
+  ): Promise<readonly (Answer | undefined)[]> {
+    const leastOf = (tokens: (hold: OpenHold) => number): number => {
+      const each = answers.map((answer, i) => {
+        const own = known?.[i]
+        if (answer?.done) return answer.hold === undefined ? 0 : tokens(answer.hold)
+        return own?.hold === undefined ? 0 : tokens(own.hold) - Math.max(0, operation.spent - own.told)
+      })
+      return Math.max(0, Math.min(...each))
+    }
+    const heldOf = ({ rest, granted }: OpenHold): number => rest + granted
+    const [hold, want] = [leastOf(heldOf), leastOf(({ granted }) => granted)]
+    const each = answers.map(async (answer, i): Promise<Answer | undefined> => {
+      if (!answer?.done || answer.hold === undefined || heldOf(answer.hold) <= hold) return answer
+      const less = { ...operation, key: keys[i] as string, before: answer.hold, spent: 0, hold, want, least: 0, isDebt: true } as const
+      const evened = await this.parts[i]?.execute(less).catch(() => undefined)
+      return evened?.hold === undefined ? answer : { ...evened, hold: { ...evened.hold, over: answer.hold.over } }
+    })
+    return Promise.all(each)
   }
 
   private async reserveFromLeases({ key, cost }: Extract<Operation, { verb: 'reserve' }>): Promise<Answer> {
