@@ -273,14 +273,23 @@ export const TABLE_MUTANTS: readonly Mutant[] = [
     'a key is taken out whatever it owes by then',
     'saved: save | take | take',
     [1, 0],
-    inSaved('if (takesOut && !evict(entry, state)) continue', 'if (takesOut && !evict(entry, load(entry + STATE))) continue'),
-    inSaved('      if (load(entry + STATE) != state || !isUnchanged(entry, false)) continue\n', ''),
+    inSaved(
+      'evictWithRing(entry, state) : evict(entry, state))) continue',
+      'evictWithRing(entry, load(entry + STATE)) : evict(entry, load(entry + STATE)))) continue',
+    ),
+    inSaved(
+      '      if (hasRing ? !holds.areUnchanged(entry, state) : load(entry + STATE) != state) continue\n      if (!isUnchanged(entry, false)) continue\n',
+      '',
+    ),
   ),
   mutant(
     'two threads take out one key',
     'saved: save | save | refund',
     [1, 0],
-    inSaved('if (takesOut && !evict(entry, state)) continue', 'if (takesOut) evict(entry, state)'),
+    inSaved(
+      'if (takesOut && !(hasRing ? evictWithRing(entry, state) : evict(entry, state))) continue',
+      'if (takesOut && !hasRing) evict(entry, state)',
+    ),
   ),
   mutant(
     'a loaded key takes the place of a take',
