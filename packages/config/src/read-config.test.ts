@@ -100,7 +100,7 @@ const SINGLE_FAULTS: readonly [what: string, yaml: string, fault: RegExp][] = [
   [
     'a limit of 0',
     one('algorithm: gcra, limit: 0, window: 1s'),
-    /^gate\.yaml:2:34: policies\.api\.limit: must be an integer from 1 to 1000000000 \(got 0\)$/,
+    /^gate\.yaml:2:34: policies\.api\.limit: must be an integer from 1 to 9007199254740991 \(got 0\)$/,
   ],
   ['an infinite limit', one('algorithm: gcra, limit: .inf, window: 1s'), /2:34: policies\.api\.limit: must be an integer/],
   ['a limit below one', one('algorithm: gcra, limit: 0.35, window: 1s'), /limit: must be a whole number: widen the window instead/],
