@@ -2,7 +2,7 @@ import { STATE } from "../memory-map"
 import { load } from "../atomics/atomics"
 import { resolved, swapBoth } from "../atomics/kcas"
 import { withValue } from "../atomics/words"
-import { baseUs, capacity, countBits, epoch, mostAheadUs, slots, tickUs, windowTicks, windowUs } from "../policy/policy"
+import { baseUs, capacity, countBits, epoch, latestUs, slots, standing, tickUs, windowTicks, windowUs } from "../policy/policy"
 import * as ring from "./log-ring"
 import { MOST_NUMBER, MOST_US, next, nextSigned, put, putSigned, sound, unsound } from "./saved-numbers"
 import * as log from "./sliding-log"
@@ -80,7 +80,8 @@ function counts(nowUs: i64): bool {
 }
 
 /** Reads all once, and counts what is to be loaded. */
-export function readLog(nowUs: i64): void {
+export function readLog(us: i64): void {
+  const nowUs = standing(us)
   readHead()
   spent = 0
   room = 0
@@ -102,7 +103,8 @@ export function readLog(nowUs: i64): void {
  * Writes the requests into the ring of a key that has an empty one and the state `state`, then state and header together. The numbers
  * are read again. False: try again.
  */
-export function loadLog(entry: usize, state: u64, nowUs: i64): bool {
+export function loadLog(entry: usize, state: u64, us: i64): bool {
+  const nowUs = standing(us)
   const seen = resolved(ring.headerOf(entry))
   if (load(entry + STATE) != state) return false
   ring.takeHeader(seen)
@@ -113,7 +115,7 @@ export function loadLog(entry: usize, state: u64, nowUs: i64): bool {
   ageUs = MOST_US
   const mostCost = (<i64>1 << countBits) - 1
   const target = ring.headerOf(entry) + 8
-  const lastEver = (min<i64>(lastUs, nowUs + mostAheadUs()) + tickUs - 1) / tickUs
+  const lastEver = (min<i64>(lastUs, latestUs()) + tickUs - 1) / tickUs
   let left = spent
   let leftRoom = room
   let place: i64 = 0

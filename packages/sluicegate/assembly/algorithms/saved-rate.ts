@@ -1,7 +1,7 @@
 import { RECORD_SINCE_US } from "../memory-map"
 import { field } from "../policy/policy-record"
 import {
-  baseUs, capacity, isOfCalls, mostAheadUs, policyRecord, sinceBase, unitsPerToken, unitsPerUs, windowUs,
+  baseUs, capacity, isOfCalls, latestUs, policyRecord, sinceBase, standing, unitsPerToken, unitsPerUs, windowUs,
 } from "../policy/policy"
 import { sameDebt } from "./migrate-value"
 import { debtAt } from "./rate"
@@ -57,15 +57,15 @@ export function readRate(): void {
 
 /** The debt at `nowUs`, in units of the policy in force: exact under the same numbers, otherwise as a change of policy makes it. */
 function debtNow(nowUs: i64): i64 {
-  const elapsedUs = min<i64>(max<i64>(nowUs, baseUs) - atUs, MOST_ELAPSED / fromPerUs)
+  const elapsedUs = min<i64>(standing(nowUs) - atUs, MOST_ELAPSED / fromPerUs)
   const owed = debt - max<i64>(elapsedUs, -(MOST_ELAPSED / fromPerUs)) * fromPerUs
-  if (areOwnTerms()) return min<i64>(owed, deepest())
+  if (areOwnTerms()) return min<i64>(owed, deepest(nowUs))
   return <i64>scaled(<u64>max<i64>(owed, 0), <u64>unitsPerToken, <u64>fromPerToken, <u64>capacity)
 }
 
-/** More than any key owes, unless its clock has stepped back very far. */
-function deepest(): i64 {
-  return (isOfCalls() ? windowUs * unitsPerUs : DEEPEST_DEBT_BURSTS * capacity) + mostAheadUs() * unitsPerUs
+/** More than any key owes. */
+function deepest(nowUs: i64): i64 {
+  return (isOfCalls() ? windowUs * unitsPerUs : DEEPEST_DEBT_BURSTS * capacity) + (latestUs() - standing(nowUs)) * unitsPerUs
 }
 
 export function loadedRate(nowUs: i64): u64 {

@@ -1,7 +1,7 @@
 import { RECORD_CALENDAR } from "../memory-map"
 import { FIXED, SLIDING, WIDE } from "../policy/encodings"
 import {
-  baseUs, capacity, countBits, encoding, mostAheadUs, policyRecord, tickUs, windowBeginUs, windowEndUs, windowUs,
+  baseUs, capacity, countBits, encoding, latestUs, policyRecord, standing, tickUs, windowBeginUs, windowEndUs, windowUs,
 } from "../policy/policy"
 import { field } from "../policy/policy-record"
 import { locateNumber } from "./fixed-window"
@@ -94,7 +94,7 @@ export let before: i64 = 0
 export let windowBefore: i64 = 0
 
 export function loadedWindow(nowUs: i64): u64 {
-  return encoding == FIXED ? loadedFixed(nowUs) : loadedSliding(nowUs)
+  return encoding == FIXED ? loadedFixed(standing(nowUs)) : loadedSliding(standing(nowUs))
 }
 
 function loadedFixed(nowUs: i64): u64 {
@@ -105,7 +105,7 @@ function loadedFixed(nowUs: i64): u64 {
   const isEmptied = isSame && fromCapacity != capacity && current == 0 && beginUs > nowUs && beginUs == window.endOf(record, nowUs)
   if (isEmptied || (!isSame && beginUs > nowUs)) current = max<i64>(current, fromCapacity)
   if (!isSame && (current == 0 || endUs <= nowUs)) return 0
-  const begin = isSame && !isEmptied ? min<i64>(beginUs, nowUs + mostAheadUs()) : window.beginOf(record, nowUs)
+  const begin = isSame && !isEmptied ? min<i64>(beginUs, latestUs()) : window.beginOf(record, nowUs)
   if (begin < baseUs) return 0
   const most = areOwnTerms() ? (<i64>1 << countBits) - 1 : capacity
   const count = min<i64>(current, most)
@@ -117,7 +117,7 @@ function loadedSliding(nowUs: i64): u64 {
   const isSame = areOwnWindows()
   const most = mostCounted(areOwnTerms())
   if (isSame) {
-    const latest = (nowUs + mostAheadUs()) / windowUs
+    const latest = latestUs() / windowUs
     window.setCounts(number, previous, current)
     if (fromCapacity != capacity) window.openEmpty(fromCapacity, windowUs, nowUs / windowUs, windowUs - (nowUs % windowUs))
     window.setCounts(min<i64>(window.number, latest) - baseUs / windowUs, min<i64>(window.previous, most), min<i64>(window.current, most))

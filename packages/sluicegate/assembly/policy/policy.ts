@@ -115,9 +115,14 @@ export function policyRecord(): usize {
   return recordAddress(sequenceOf(epochWord))
 }
 
-/** Microseconds since the time base. Before the base, time stands still. */
+/** Before the time base, time stands still. */
+@inline export function standing(nowUs: i64): i64 {
+  return max<i64>(nowUs, baseUs)
+}
+
+/** Microseconds since the time base. */
 @inline export function sinceBase(nowUs: i64): i64 {
-  return max<i64>(nowUs - baseUs, 0)
+  return standing(nowUs) - baseUs
 }
 
 /** Whether a state word of this time base can hold a debt at `nowUs`. */
@@ -135,6 +140,14 @@ export function mostAheadUs(): i64 {
   if (encoding == FIXED) return rangeOf(policyRecord()) - (rebaseAtUs - baseUs) - 1
   // Nearly a quarter of the range lies beyond the time at which the base moves; a debt must also be exact in a double.
   return isRate() ? (rebaseAtUs - baseUs) / 8 : (rebaseAtUs - baseUs) / 4 - windowUs
+}
+
+/**
+ * The latest time at which a saved key may lie. It is of the time base, not of now: a key that is loaded and saved while the clock is set back
+ * is where it was when the clock is right again.
+ */
+export function latestUs(): i64 {
+  return rebaseAtUs + mostAheadUs()
 }
 
 /** Whether each call brings its own rate; the window is then the longest tolerance. */

@@ -107,6 +107,74 @@ for (const { name, policies } of KINDS) {
   })
 }
 
+const DAY_MS = 86_400_000
+const YEAR_MS = 365.25 * DAY_MS
+
+const WIDER: readonly Kind[] = [
+  { name: 'a fixed window of large counts', policies: [fixedWindow({ limit: 1_000_000_000, window: '100ms' })] },
+  { name: 'a sliding window of large counts', policies: [slidingWindow({ limit: 100_000, window: '1s' })] },
+  { name: 'a long log', policies: [slidingLog({ limit: 9, window: '365d' })] },
+]
+
+/** A limiter whose time base is that of now: its first call sets it. */
+function opened(policy: Policy, clock: ReturnType<typeof manualClock>): Limiter {
+  const limiter = createLimiter(policy, { clock, maxKeys: 50 })
+  limiter.take('another')
+  return limiter
+}
+
+for (const { name, policies } of [...KINDS, ...WIDER]) {
+  test(`a key that moves while the clock is set back, also to before the time base, decides as one that stays: ${name}`, () => {
+    for (const policy of policies) {
+      for (const stepMs of [1, DAY_MS, 20 * DAY_MS, 40 * DAY_MS, 90 * DAY_MS, 10 * YEAR_MS]) {
+        const clock = manualClock(MIDNIGHT)
+        const stays = opened(policy, clock)
+        const tables = Array.from({ length: 5 }, () => opened(policy, clock))
+        let moves = tables[0] as Limiter
+        const both = (what: string, ask: (limiter: Limiter) => unknown): void =>
+          assert.deepEqual(ask(moves), ask(stays), `${policy.name}, back by ${stepMs} ms: ${what}`)
+        const moved = (i: number): void => {
+          const bytes = inMemory(moves).saveKey('k', true) as Uint8Array
+          moves = tables[i] as Limiter
+          assert.equal(inMemory(moves).loadKey('k', bytes), true)
+        }
+        both('a take of all', (limiter) => limiter.take('k', policy.burst))
+        clock.advance(-stepMs)
+        moved(1)
+        both('a take', (limiter) => limiter.take('k'))
+        assert.equal(stepMs > 1 && moves.take('k').allowed, false)
+        both('a penalty', (limiter) => limiter.penalize('k', 2))
+        moved(2)
+        both('a take after the penalty', (limiter) => limiter.take('k'))
+        clock.set(MIDNIGHT)
+        moved(3)
+        both('a take when the clock is right again', (limiter) => limiter.take('k'))
+        clock.advance(policy.windowMs)
+        moved(4)
+        both('a take a window later', (limiter) => limiter.take('k'))
+      }
+    }
+  })
+}
+
+for (const [policy, other] of [
+  [slidingWindow({ limit: 20, window: '10s' }), slidingWindow({ limit: 8, window: '7s' })],
+  [slidingWindow({ limit: 20, window: '1s' }), slidingWindow({ limit: 100_000, window: '1s' })],
+  [fixedWindow({ limit: 1_000_000_000, window: '100ms' }), fixedWindow({ limit: 500_000_000, window: '90ms' })],
+  [slidingLog({ limit: 12, window: '10s' }), slidingLog({ limit: 5, window: '13s' })],
+  [tokenBucket({ limit: 7, window: '9s' }), tokenBucket({ limit: 3, window: '1s', burst: 5 })],
+] as const) {
+  test(`a key that moves to other numbers before their time base has spent what it had: ${policy.name} to ${other.name}`, () => {
+    const clock = manualClock(MIDNIGHT)
+    const [from, to] = [opened(policy, clock), opened(other, clock)]
+    from.take('k', policy.burst)
+    clock.advance(-100 * YEAR_MS)
+    assert.equal(inMemory(to).loadKey('k', inMemory(from).saveKey('k') as Uint8Array), true)
+    assert.equal(to.take('k', other.burst).allowed, false)
+    assert.ok(to.peek('k').remaining <= Math.max(0, other.burst - policy.burst))
+  })
+}
+
 test('permits move with their handles, and with none of another table', () => {
   const clock = manualClock(MIDNIGHT)
   const policy = concurrency({ limit: 30, ttl: '30s' })

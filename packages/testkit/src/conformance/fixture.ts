@@ -18,7 +18,7 @@ import type {
 import { manualClock } from 'sluicegate'
 import type { Awaitable } from '../../../sluicegate/dist/awaitable.js'
 import { specOf } from '../kit.js'
-import type { Oracle, OracleBooking, OracleDecision, PolicySpec } from '../oracle/oracle.js'
+import type { Oracle, OracleBooking, OracleDecision, PolicySpec, SlidingWindowSpec } from '../oracle/oracle.js'
 import { oracleFor } from '../oracle/versioned-oracle.js'
 import { countTimers, type TimerCount } from './timer-count.js'
 
@@ -81,9 +81,10 @@ class CheckedLimiter {
     return agreed(await this.#limiter.reset(key), this.#oracle.reset(key, this.#clock.nowMs()))
   }
 
-  update(policy: Policy): void {
+  /** `more` is what the oracle is told beside the numbers of the policy. */
+  update(policy: Policy, more: Partial<SlidingWindowSpec> = {}): void {
     this.#limiter.update(policy)
-    this.#oracle.update(specOf(policy), this.#clock.nowMs())
+    this.#oracle.update({ ...specOf(policy), ...more } as PolicySpec, this.#clock.nowMs())
   }
 
   async reserve(key: Key, cost: number): Promise<CheckedReservation> {

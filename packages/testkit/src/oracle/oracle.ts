@@ -93,6 +93,8 @@ export interface SlidingWindowSpec {
   readonly windowMs: number
   /** Counters of any width, as stores have them. */
   readonly isUnpacked?: boolean
+  /** Whether over the same windows a key keeps both counts also where their width changes: a saved key has no width. */
+  readonly isSaved?: boolean
 }
 
 export interface SlidingLogSpec {

@@ -257,9 +257,9 @@ export class SlidingWindowOracle extends KeyedOracle<Counts, SlidingWindowSpec> 
     const limit = this.#limit()
     const isSame = old.#limit() === limit && old.#windowUs() === this.#windowUs() && old.#words() === this.#words()
     if (isSame) return (state) => state
-    if (old.#windowUs() === this.#windowUs() && old.#words() === this.#words()) {
+    if (old.#windowUs() === this.#windowUs() && (spec.isSaved || old.#words() === this.#words())) {
       const here = this.#numberOf(nowUs)
-      const isOpened = limit !== old.#limit() && !this.#isWide()
+      const isOpened = limit !== old.#limit() && (spec.isSaved || !this.#isWide())
       return (state) => {
         const { number, previous, current } = isOpened ? old.#openedEmpty(state, nowUs, here) : state
         return { number, previous: min(previous, limit), current: min(current, limit) }
