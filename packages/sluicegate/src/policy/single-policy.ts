@@ -9,7 +9,7 @@ import { checkedName, checkedTokenCount, checkedWindowMs, defaultName, meantWind
 /** What {@link tokenBucket} and {@link gcra} take. */
 export interface RateOptions {
   /**
-   * Tokens per window: an integer from 1 up to [the largest](which-limiter.md#the-largest-limits) of its window.
+   * Tokens per window: an integer from 1 up to the largest (docs/which-limiter.md) of its window.
    *
    * @defaultValue required
    * @example tokenBucket({ limit: 100, window: '1s' })
@@ -82,7 +82,7 @@ function ratePolicy(algorithm: 'token-bucket' | 'gcra', options: RateOptions): P
 /** What {@link fixedWindow} takes. */
 export interface FixedWindowOptions {
   /**
-   * Tokens per window: an integer from 1 to `Number.MAX_SAFE_INTEGER`, of windows below 9 minutes up to [the largest](which-limiter.md#the-largest-limits).
+   * Tokens per window: an integer from 1 to `Number.MAX_SAFE_INTEGER`, of windows below 9 minutes up to the largest (docs/which-limiter.md).
    *
    * @defaultValue required
    * @example fixedWindow({ limit: 1000, window: '1h' })
@@ -115,7 +115,7 @@ export interface FixedWindowOptions {
 /** What {@link slidingWindow} takes. */
 export interface SlidingWindowOptions {
   /**
-   * Tokens per window: an integer from 1 to 799,644,820,200, of windows below a second up to [the largest](which-limiter.md#the-largest-limits).
+   * Tokens per window: an integer from 1 to 799,644,820,200, of windows below a second up to the largest (docs/which-limiter.md).
    *
    * @defaultValue required
    * @example slidingWindow({ limit: 1000, window: '1m' })
