@@ -1,8 +1,10 @@
 import { type Answered, type Awaitable, ignore, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
-import { PermitDecision } from '../decision/permit.js'
+import { holdsPermits, PermitDecision } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
+import type { Key } from '../key.js'
 import { checkOneOf, checkOptions, isInteger } from '../options/option-checks.js'
+import type { Policy } from '../policy/policy.js'
 import { checkedMs, type Duration } from '../time/duration.js'
 
 /** What `limiter.open` takes beside the key. */
@@ -183,4 +185,16 @@ export function checkSpent(cost: unknown): asserts cost is number {
 export function checkPrice(price: unknown): asserts price is number {
   if (typeof price === 'number' && price > 0 && price < Number.POSITIVE_INFINITY) return
   throw new PolicyError('COST_INVALID', 'price', price, 'must be a number above 0')
+}
+
+/** @throws {PolicyError} `POLICY_INVALID` when one of these policies gives permits. */
+export function requireNoPermits(policies: readonly Policy[]): void {
+  const concurrent = policies.find(holdsPermits)
+  if (concurrent === undefined) return
+  throw new PolicyError('POLICY_INVALID', 'policy', concurrent.name, 'is concurrency, whose permits are holds already: take() one')
+}
+
+/** The key by which the cost of work is learned: of several levels the last is the narrowest, as a rule. */
+export function learnedBy(keys: Key): string {
+  return typeof keys === 'string' ? keys : (keys[keys.length - 1] as string)
 }

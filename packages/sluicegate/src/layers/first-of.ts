@@ -243,14 +243,9 @@ class SpreadHold {
     return chained(this.limiter.opened(this.key, this.options, this.next), ({ hold, next }) => {
       if (!hold.allowed) return false
       return chained(hold.add(cost), (isAdded): Awaitable<boolean> => {
-        if (!isAdded && next < this.limiter.sources.length) {
-          this.parts.push(hold)
-          this.next = next
-          return this.addElsewhere(cost)
-        }
         this.parts.push(hold)
         this.next = next
-        return isAdded
+        return isAdded || this.addElsewhere(cost)
       })
     })
   }

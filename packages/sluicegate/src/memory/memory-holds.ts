@@ -1,11 +1,21 @@
 import type { Awaitable } from '../awaitable.js'
 import { combined, type Decision } from '../decision/decision.js'
-import { PermitDecision } from '../decision/permit.js'
-import { PolicyError } from '../errors.js'
-import { checkedOpenRequest, checkPrice, checkSpent, type Hold, type OpenOptions, type OpenRequest, uncountedHold } from '../holds/hold.js'
+import { holdsPermits, PermitDecision } from '../decision/permit.js'
+import {
+  checkedOpenRequest,
+  checkPrice,
+  checkSpent,
+  type Hold,
+  learnedBy,
+  type OpenOptions,
+  type OpenRequest,
+  requireNoPermits,
+  uncountedHold,
+} from '../holds/hold.js'
 import { LearnedCost } from '../holds/learned-cost.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
+import type { Policy } from '../policy/policy.js'
 import { ASKED, CLOSING, FORCED, type HashedKey, HeldAccounts } from './held-accounts.js'
 import type { MemoryDecisions } from './memory-decisions.js'
 
@@ -32,17 +42,16 @@ export class MemoryHolds {
 
   constructor(limiter: HoldingLimiter) {
     this.limiter = limiter
-    const name = permitsOf(limiter)
-    if (name !== undefined) {
-      throw new PolicyError('POLICY_INVALID', 'policy', name, 'is concurrency, whose permits are holds already: take() one')
-    }
+    requireNoPermits(policiesOf(limiter))
   }
 
   open(key: Key, options: OpenOptions): Hold {
     const request = checkedOpenRequest(options)
     const { limiter } = this
     const keys = limiter.hashed(key)
-    const expected = this.expected(request, keys)
+    const by = learnedBy(keys.map((own) => own.key))
+    const burst = Math.min(...policiesOf(limiter).map((policy) => policy.burst))
+    const expected = this.learned.expected(request, by, burst)
     if (limiter.isQueued(key)) return this.refused(key, expected, [limiter.refuse(key, expected)])
     const accounts = new HeldAccounts(limiter.holders(), keys, request.ttlUs)
     const nowUs = accounts.nowUs()
@@ -52,27 +61,16 @@ export class MemoryHolds {
     if (denied !== undefined) return this.refused(key, expected, denied)
     const decisions = foreseen.map((decision) => ({ ...decision, remaining: Math.max(0, decision.remaining - expected) }))
     const decision = limiter.record(key, expected, wholeOf(decisions))
-    return new MemoryHold(decision, new OpenWork(limiter, this.learned, key, learnedBy(keys), accounts, request))
+    return new MemoryHold(decision, new OpenWork(limiter, this.learned, key, by, accounts, request))
   }
 
   private refused(key: Key, expected: number, parts: readonly Decision[]): Hold {
     return uncountedHold(this.limiter.record(key, expected, wholeOf(parts)))
   }
-
-  private expected(request: OpenRequest, keys: readonly HashedKey[]): number {
-    const burst = Math.min(...this.limiter.holders().map(({ decoder }) => decoder.policy.burst))
-    return this.learned.expected(request, learnedBy(keys), burst)
-  }
 }
 
-/** The name of the policy that gives permits, where one does. */
-function permitsOf(limiter: HoldingLimiter): string | undefined {
-  return limiter.holders().find(({ decoder }) => decoder.policy.algorithm === 'concurrency')?.decoder.policy.name
-}
-
-/** Of several levels the last is the narrowest, as a rule. */
-function learnedBy(keys: readonly HashedKey[]): string {
-  return (keys[keys.length - 1] as HashedKey).key
+function policiesOf(limiter: HoldingLimiter): readonly Policy[] {
+  return limiter.holders().map(({ decoder }) => decoder.policy)
 }
 
 function wholeOf(decisions: readonly Decision[]): Decision {
@@ -287,7 +285,7 @@ class FollowingHold extends PermitDecision implements Hold {
 
   #now(): Hold {
     const { holding } = this.#limiterNow() as Partial<Holder>
-    if (holding !== undefined && permitsOf(holding) === undefined) this.#work.moveTo(holding)
+    if (holding !== undefined && !policiesOf(holding).some(holdsPermits)) this.#work.moveTo(holding)
     return this.#hold
   }
 }

@@ -1,12 +1,19 @@
 import type { Awaitable } from '../../awaitable.js'
 import { type Decision, refusal } from '../../decision/decision.js'
-import { PolicyError } from '../../errors.js'
-import { checkedOpenRequest, type Hold, type OpenOptions, type OpenRequest, uncountedHold } from '../../holds/hold.js'
+import {
+  checkedOpenRequest,
+  type Hold,
+  learnedBy,
+  type OpenOptions,
+  type OpenRequest,
+  requireNoPermits,
+  uncountedHold,
+} from '../../holds/hold.js'
 import type { Key } from '../../limiter.js'
 import { decisionOf, newOperationId } from '../backend.js'
 import { SharedHold } from './shared-hold.js'
 import { SharedWork } from './shared-work.js'
-import { type HoldStep, type HoldsParts, learnedBy, WorkPlace } from './work-place.js'
+import { type HoldStep, type HoldsParts, WorkPlace } from './work-place.js'
 
 /** Of the expectation, what a process is granted when work begins: half of all works cost no more than a third of what 99 of 100 do. */
 const FIRST_SHARE = 0.3
@@ -27,11 +34,7 @@ export class SharedHolds {
   async begin(key: Key, options: OpenOptions): Promise<Hold<Awaitable<boolean>, 'later'>> {
     const { inForce, waiting } = this.parts
     const request = checkedOpenRequest(options)
-    const { policy } = inForce
-    const concurrent = (policy.policies ?? [policy]).find(({ algorithm }) => algorithm === 'concurrency')
-    if (concurrent !== undefined) {
-      throw new PolicyError('POLICY_INVALID', 'policy', concurrent.name, 'is concurrency, whose permits are holds already: take() one')
-    }
+    requireNoPermits(inForce.policy.policies ?? [inForce.policy])
     const expected = this.expected(key, request)
     if (waiting.isQueued(key)) return this.refused(key, expected, await this.denied(key, expected))
     const sentUs = this.place.ticker.read()

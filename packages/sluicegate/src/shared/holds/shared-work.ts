@@ -1,9 +1,9 @@
 import type { Awaitable } from '../../awaitable.js'
 import type { Decision } from '../../decision/decision.js'
-import { checkSpent, type OpenRequest } from '../../holds/hold.js'
+import { checkSpent, learnedBy, type OpenRequest } from '../../holds/hold.js'
 import type { Alert } from '../../waiting/alarm.js'
 import { type Answer, decisionOf, type HoldOperation, type OpenHold } from '../backend.js'
-import { type HoldStep, learnedBy, type WorkPlace } from './work-place.js'
+import type { HoldStep, WorkPlace } from './work-place.js'
 
 /** What of a grant is left when the next is asked for. */
 const LOW_SHARE = 0.25

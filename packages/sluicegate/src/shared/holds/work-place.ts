@@ -51,8 +51,3 @@ export class WorkPlace {
     }
   }
 }
-
-/** Of several levels the last is the narrowest, as a rule. */
-export function learnedBy(key: Key): string {
-  return typeof key === 'string' ? key : (key[key.length - 1] as string)
-}
