@@ -126,8 +126,7 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> {
   }
 
   async wait(key: Key, options?: WaitOptions): Promise<Answer> {
-    await this.refreshed()
-    return this.waits.wait(key, options, (limiter, own) => this.holding(limiter, key).wait(key, own))
+    return this.afterLook(() => this.waits.wait(key, options, (limiter, own) => this.holding(limiter, key).wait(key, own)))
   }
 
   /** What is settled returns to the limiter that charged, whatever the key's policy is by then. */
@@ -136,8 +135,7 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> {
   }
 
   async [WAIT](key: Key, options?: WaitOptions): Promise<Reservation<When, Answer>> {
-    await this.refreshed()
-    return this.waits.wait(key, options, (limiter, own) => settling(this.holding(limiter, key))[WAIT](key, own))
+    return this.afterLook(() => this.waits.wait(key, options, (limiter, own) => settling(this.holding(limiter, key))[WAIT](key, own)))
   }
 
   reserve(key: Key, cost: number, options?: ReserveOptions): Awaitable<Reservation<When>> {
@@ -181,11 +179,11 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> {
       }
       return bound
     }
-    const withBound = <Value>(call: (own: BoundKey<Answer, When>) => Awaitable<Value>): Awaitable<Value> => {
-      const refreshed = this.refreshed()
-      return refreshed === undefined ? call(boundNow()) : refreshed.then(() => call(boundNow()))
-    }
-    return this.bound({ key, take: (cost) => withBound((own) => own.take(cost)), peek: (cost) => withBound((own) => own.peek(cost)) })
+    return this.bound({
+      key,
+      take: (cost) => this.afterLook(() => boundNow().take(cost)),
+      peek: (cost) => this.afterLook(() => boundNow().peek(cost)),
+    })
   }
 
   /**
@@ -239,10 +237,14 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> {
     return [this.inner, ...this.table.tiers.map(({ counted }) => counted)]
   }
 
-  /** Calls the limiter of a key. Over a store, where the policy of a key may be out of date, after a look: in memory at once. */
   private at<Value>(key: Key, call: (limiter: TierLimiter<Answer>) => Awaitable<Value>): Awaitable<Value> {
+    return this.afterLook(() => call(this.limiterOf(key)))
+  }
+
+  /** Over a store, where the policy of a key may be out of date, after a look. In memory at once: nobody who comes later may overtake. */
+  private afterLook<Value>(call: () => Awaitable<Value>): Awaitable<Value> {
     const refreshed = this.refreshed()
-    return refreshed === undefined ? call(this.limiterOf(key)) : refreshed.then(() => call(this.limiterOf(key)))
+    return refreshed === undefined ? call() : refreshed.then(call)
   }
 
   private refreshed(): Promise<void> | undefined {
