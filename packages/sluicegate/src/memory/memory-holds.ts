@@ -1,9 +1,8 @@
 import type { Awaitable } from '../awaitable.js'
 import { combined, type Decision } from '../decision/decision.js'
-import { holdsPermits, PermitDecision } from '../decision/permit.js'
+import { holdsPermits } from '../decision/permit.js'
 import {
   checkedOpenRequest,
-  checkPrice,
   checkSpent,
   type Hold,
   learnedBy,
@@ -13,6 +12,7 @@ import {
   uncountedHold,
 } from '../holds/hold.js'
 import { LearnedCost } from '../holds/learned-cost.js'
+import { OpenedHold, type Work } from '../holds/opened-hold.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
 import type { Policy } from '../policy/policy.js'
@@ -61,7 +61,10 @@ export class MemoryHolds {
     if (denied !== undefined) return this.refused(key, expected, denied)
     const decisions = foreseen.map((decision) => ({ ...decision, remaining: Math.max(0, decision.remaining - expected) }))
     const decision = limiter.record(key, expected, wholeOf(decisions))
-    return new MemoryHold(decision, new OpenWork(limiter, this.learned, key, by, accounts, request))
+    const work = new OpenWork(limiter, this.learned, key, by, accounts, request)
+    const hold = new OpenedHold<boolean, 'now'>(decision, work)
+    works.set(hold, work)
+    return hold
   }
 
   private refused(key: Key, expected: number, parts: readonly Decision[]): Hold {
@@ -78,7 +81,7 @@ function wholeOf(decisions: readonly Decision[]): Decision {
 }
 
 /** Open work. All parts hold the same: it began with one expectation, and each piece is spent in all of them. */
-class OpenWork {
+class OpenWork implements Work<'now'> {
   used = 0
   over = 0
   private limiter: HoldingLimiter
@@ -90,6 +93,8 @@ class OpenWork {
   /** What was refused: the work would have cost as much more. */
   private missed = 0
   private isClosed = false
+  /** The limiter that has its key, if that may change. */
+  private limiterNow: (() => object) | undefined
   private waiting: Promise<boolean> | undefined
   /** Ends a wait when the work closes. */
   private closing: AbortController | undefined
@@ -103,24 +108,23 @@ class OpenWork {
     this.request = request
   }
 
-  /** Goes on in another limiter, to which its key has been carried. */
-  moveTo(limiter: HoldingLimiter): void {
-    if (limiter === this.limiter || this.isClosed) return
-    this.limiter = limiter
-    this.accounts = this.accounts.movedTo(limiter.holders(), limiter.hashed(this.key))
+  /** From now on it goes on in the limiter to which its key has been carried. */
+  follow(limiterNow: () => object): void {
+    this.limiterNow ??= limiterNow
   }
 
-  /** Whether it, or its limiter, is closed. */
   get isOver(): boolean {
     return this.isClosed || this.accounts.isClosed
   }
 
   get held(): number {
+    this.goOn()
     return this.isClosed ? 0 : this.accounts.restAt(this.accounts.nowUs())
   }
 
   add(cost: number): Awaitable<boolean> {
     checkSpent(cost)
+    this.goOn()
     if (this.isClosed) return false
     if (this.waiting !== undefined) return this.behind(cost)
     if (cost > this.request.most - this.used) return this.refused(cost)
@@ -135,6 +139,7 @@ class OpenWork {
   /** @param cost undefined: what was added counts. */
   close(cost: number | undefined): Decision {
     if (cost !== undefined) checkSpent(cost)
+    this.goOn()
     const { accounts } = this
     const us = accounts.nowUs()
     if (!this.isClosed) {
@@ -153,12 +158,21 @@ class OpenWork {
     return wholeOf(accounts.peek(1, us))
   }
 
-  /** Tokens that it may still spend at once. */
   affordable(): number {
+    this.goOn()
     if (this.isClosed) return 0
     const { accounts } = this
     const us = accounts.nowUs()
     return Math.min(this.request.most - this.used, accounts.restAt(us) + accounts.free(us))
+  }
+
+  /** Where its key is now. */
+  private goOn(): void {
+    if (this.limiterNow === undefined || this.isClosed) return
+    const { holding } = this.limiterNow() as Partial<Holder>
+    if (holding === undefined || holding === this.limiter || policiesOf(holding).some(holdsPermits)) return
+    this.limiter = holding
+    this.accounts = this.accounts.movedTo(holding.holders(), holding.hashed(this.key))
   }
 
   /** How much of a piece neither its hold nor free room covers. */
@@ -227,7 +241,7 @@ const works = /* @__PURE__ */ onceInProcess('works of holds', () => new WeakMap<
 
 /**
  * Work that goes on where its key is: before each step it asks for the limiter, to which {@link carryKey} has brought the key with what is held. Work of
- * another kind stays where it is.
+ * another kind, and work that follows already, stays as it is.
  *
  * @param limiterNow the limiter that has the key by now, in memory.
  * @example
@@ -239,95 +253,6 @@ const works = /* @__PURE__ */ onceInProcess('works of holds', () => new WeakMap<
  * work.add(30)
  */
 export function following(hold: Hold, limiterNow: () => object): Hold {
-  const own = works.get(hold)
-  return own === undefined ? hold : new FollowingHold(hold, own, limiterNow)
-}
-
-class FollowingHold extends PermitDecision implements Hold {
-  readonly #hold: Hold
-  readonly #work: OpenWork
-  readonly #limiterNow: () => object
-
-  constructor(hold: Hold, work: OpenWork, limiterNow: () => object) {
-    super(hold)
-    this.#hold = hold
-    this.#work = work
-    this.#limiterNow = limiterNow
-  }
-
-  get held(): number {
-    return this.#now().held
-  }
-
-  get used(): number {
-    return this.#hold.used
-  }
-
-  get over(): number {
-    return this.#hold.over
-  }
-
-  add(cost: number): boolean {
-    return this.#now().add(cost)
-  }
-
-  close(cost?: number): Decision {
-    return this.#now().close(cost)
-  }
-
-  affordable(price: number): number {
-    return this.#now().affordable(price)
-  }
-
-  [Symbol.dispose](): void {
-    if (!this.#work.isOver) this.close()
-  }
-
-  #now(): Hold {
-    const { holding } = this.#limiterNow() as Partial<Holder>
-    if (holding !== undefined && !policiesOf(holding).some(holdsPermits)) this.#work.moveTo(holding)
-    return this.#hold
-  }
-}
-
-/** Open work, which is logged as its decision. */
-class MemoryHold extends PermitDecision implements Hold {
-  readonly #work: OpenWork
-
-  constructor(decision: Decision, work: OpenWork) {
-    super(decision)
-    this.#work = work
-    works.set(this, work)
-  }
-
-  get held(): number {
-    return this.#work.held
-  }
-
-  get used(): number {
-    return this.#work.used
-  }
-
-  get over(): number {
-    return this.#work.over
-  }
-
-  // Only with `over: 'wait'`, whose type says so, a promise.
-  add(cost: number): boolean {
-    return this.#work.add(cost) as boolean
-  }
-
-  close(cost?: number): Decision {
-    return this.#work.close(cost)
-  }
-
-  affordable(price: number): number {
-    checkPrice(price)
-    return Math.floor(this.#work.affordable() / price)
-  }
-
-  /** A `using` block may end after its limiter is closed. That is no error: nobody counts any more. */
-  [Symbol.dispose](): void {
-    if (!this.#work.isOver) this.close()
-  }
+  works.get(hold)?.follow(limiterNow)
+  return hold
 }

@@ -9,9 +9,9 @@ import {
   requireNoPermits,
   uncountedHold,
 } from '../../holds/hold.js'
+import { OpenedHold } from '../../holds/opened-hold.js'
 import type { Key } from '../../limiter.js'
 import { decisionOf, newOperationId } from '../backend.js'
-import { SharedHold } from './shared-hold.js'
 import { SharedWork } from './shared-work.js'
 import { type HoldStep, type HoldsParts, WorkPlace } from './work-place.js'
 
@@ -47,7 +47,7 @@ export class SharedHolds {
     this.parts.record(key, expected, decision)
     const work = new SharedWork(this.place, step, request)
     if (answer !== undefined) work.answered(answer, sentUs)
-    return new SharedHold(decision, work)
+    return new OpenedHold<Awaitable<boolean>, 'later'>(decision, work)
   }
 
   close(): void {

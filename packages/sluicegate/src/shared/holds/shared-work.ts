@@ -1,6 +1,7 @@
 import type { Awaitable } from '../../awaitable.js'
 import type { Decision } from '../../decision/decision.js'
 import { checkSpent, learnedBy, type OpenRequest } from '../../holds/hold.js'
+import type { Work } from '../../holds/opened-hold.js'
 import type { Alert } from '../../waiting/alarm.js'
 import { type Answer, decisionOf, type HoldOperation, type OpenHold } from '../backend.js'
 import type { HoldStep, WorkPlace } from './work-place.js'
@@ -18,7 +19,7 @@ const PACE = 0.999
  * Work that is open over a store. Of its hold the store grants tokens, which `add` spends here; a step reports what was spent, and is granted more.
  * There is one step at a time. Pieces that are spent meanwhile are of the same grant, which the step does not lessen.
  */
-export class SharedWork implements Alert {
+export class SharedWork implements Work<'later'>, Alert {
   used = 0
   over = 0
   // As an alert: its ttl is over.
@@ -60,6 +61,10 @@ export class SharedWork implements Alert {
     this.lastUs = this.beganUs
     shared.open.add(this)
     shared.alarm.set(this, this.beganUs + request.ttlUs, step.id)
+  }
+
+  get isOver(): boolean {
+    return this.isClosed
   }
 
   get held(): number {
