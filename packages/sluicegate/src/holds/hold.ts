@@ -1,6 +1,6 @@
-import { type Answered, type Awaitable, ignore, type When } from '../awaitable.js'
+import type { Answered, Awaitable, When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
-import { holdsPermits, PermitDecision } from '../decision/permit.js'
+import { holdsPermits } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
 import type { Key } from '../key.js'
 import { checkOneOf, checkOptions, isInteger } from '../options/option-checks.js'
@@ -71,81 +71,8 @@ export interface Hold<Added extends Awaitable<boolean> = boolean, Time extends W
   [Symbol.dispose](): void
 }
 
-/** Work that no limiter counts: everything passes if it may begin, nothing if not. */
-export function uncountedHold(decision: Decision): Hold {
-  return new UncountedHold(decision)
-}
-
 /** A hold of any limiter: over a store, or with `over: 'wait'`, an `add` is a promise. */
 export type AnyHold = Hold<Awaitable<boolean>, When>
-
-/** The same work, whose pieces all pass. */
-export function passingHold(hold: AnyHold, decision: Decision): AnyHold {
-  return new PassingHold(hold, decision)
-}
-
-class UncountedHold extends PermitDecision implements Hold {
-  readonly held = 0
-  readonly over = 0
-  readonly #decision: Decision
-  #isOpen: boolean
-  #used = 0
-
-  constructor(decision: Decision) {
-    super(decision)
-    this.#decision = decision
-    this.#isOpen = decision.allowed
-  }
-
-  get used(): number {
-    return this.#used
-  }
-
-  add(cost: number): boolean {
-    checkSpent(cost)
-    if (this.#isOpen) this.#used += cost
-    return this.#isOpen
-  }
-
-  close(cost?: number): Decision {
-    if (cost !== undefined) checkSpent(cost)
-    this.#isOpen = false
-    return this.#decision
-  }
-
-  affordable(price: number): number {
-    checkPrice(price)
-    return this.#isOpen ? Number.POSITIVE_INFINITY : 0
-  }
-
-  [Symbol.dispose](): void {
-    this.close()
-  }
-}
-
-class PassingHold extends UncountedHold {
-  readonly #hold: AnyHold
-
-  constructor(hold: AnyHold, decision: Decision) {
-    super(decision)
-    this.#hold = hold
-  }
-
-  override add(cost: number): boolean {
-    ignore(this.#hold.add(cost))
-    return super.add(cost)
-  }
-
-  // Over a store a promise, as the type of its limiter says.
-  override close(cost?: number): Decision {
-    super.close()
-    return this.#hold.close(cost) as Decision
-  }
-
-  override [Symbol.dispose](): void {
-    ignore(this.close())
-  }
-}
 
 const OPTIONS: readonly string[] = ['expect', 'most', 'ttl', 'over'] satisfies (keyof OpenOptions)[]
 const DEFAULT_TTL_MS = 15_000

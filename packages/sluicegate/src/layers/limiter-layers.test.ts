@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { emptyPermit } from '../decision/permit.js'
-import { type Hold, uncountedHold } from '../holds/hold.js'
+import type { Hold } from '../holds/hold.js'
+import { uncountedHold } from '../holds/uncounted-hold.js'
 import {
   allOf,
   type BoundKey,

@@ -9,10 +9,10 @@ import {
   type OpenOptions,
   type OpenRequest,
   requireNoPermits,
-  uncountedHold,
 } from '../holds/hold.js'
 import { LearnedCost } from '../holds/learned-cost.js'
 import { OpenedHold, type Work } from '../holds/opened-hold.js'
+import { uncountedHold } from '../holds/uncounted-hold.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
 import type { Policy } from '../policy/policy.js'

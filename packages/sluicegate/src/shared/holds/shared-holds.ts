@@ -1,15 +1,8 @@
 import type { Awaitable } from '../../awaitable.js'
 import { type Decision, refusal } from '../../decision/decision.js'
-import {
-  checkedOpenRequest,
-  type Hold,
-  learnedBy,
-  type OpenOptions,
-  type OpenRequest,
-  requireNoPermits,
-  uncountedHold,
-} from '../../holds/hold.js'
+import { checkedOpenRequest, type Hold, learnedBy, type OpenOptions, type OpenRequest, requireNoPermits } from '../../holds/hold.js'
 import { OpenedHold } from '../../holds/opened-hold.js'
+import { uncountedHold } from '../../holds/uncounted-hold.js'
 import type { Key } from '../../limiter.js'
 import { decisionOf, newOperationId } from '../backend.js'
 import { SharedWork } from './shared-work.js'
