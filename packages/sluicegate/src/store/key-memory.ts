@@ -14,8 +14,6 @@ const NOTHING = new Uint8Array(0)
 /** The memory of one policy that holds one key at a time. */
 export class KeyMemory {
   private readonly limiter: MemoryLimiter
-  /** Whether a key may stay as it was saved until something changes, although the numbers are others now. */
-  private readonly mayWait: boolean
   private readonly low: number
   private readonly high: number
   private loaded: Uint8Array = NOTHING
@@ -26,8 +24,6 @@ export class KeyMemory {
   /** @param limiter with room for a few keys, which has this one alone. */
   constructor(limiter: MemoryLimiter) {
     this.limiter = limiter
-    // The count of a window is the same whenever it is carried over; what refills goes by other numbers from then on.
-    this.mayWait = limiter.policyOf().algorithm === 'fixed-window'
     limiter.hash(ONE_KEY)
     this.low = low
     this.high = high
@@ -52,7 +48,8 @@ export class KeyMemory {
       if (loadedAs === undefined) throw new RangeError('has a key that no limiter could have left')
       if (loadedAs === 'changed') this.begin(generation + 1)
       this.loaded = state
-      this.isChanged = loadedAs === 'changed' && !this.mayWait
+      // Carried over once: a key that was spent in a longer window would be spent again in each of the shorter ones.
+      this.isChanged = loadedAs === 'changed'
     }
     core.noteKey(low, high)
     this.bannedUs = core.banLeft(low, high, nowUs)

@@ -66,8 +66,8 @@ class StoppedClock implements Clock {
 }
 
 const NOTHING = new Uint8Array(0)
-/** At most what the core reads as a cost: above every burst. */
-const MOST_COST = 2 ** 31 - 1
+/** At most what the core reads as a cost. */
+const MOST_COST = Number.MAX_SAFE_INTEGER
 const ROOM = { denyWhenFull: true, maxKeys: 1, growTo: 1, newcomers: false } as const
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Hold, KeysByName, OpenOptions } from 'sluicegate'
-import { allOf } from 'sluicegate'
+import { allOf, fixedWindow } from 'sluicegate'
 import type { Awaitable } from '../../../sluicegate/dist/awaitable.js'
 import { type AnyLimiter, type Fixtures, type MakePolicy, times } from './fixture.js'
 
@@ -60,6 +60,19 @@ export function holds(name: string, fixture: Fixtures, policyOf: MakePolicy): vo
     await work.close()
     const { allowed, remaining } = await limiter.peek('ada')
     assert.deepEqual([allowed, remaining], [false, 0])
+  })
+
+  test(`${name}: what is held and added is counted to the token, however large`, async () => {
+    const limit = 500_000_000_000
+    const { limiter } = await opened(fixedWindow({ limit, window: '1h' }))
+    const work = await limiter.open('ada', { expect: limit - 10 })
+    assert.deepEqual([work.allowed, work.remaining], [true, 10])
+    for (const cost of [11, 2 ** 32, 2 ** 31 + 1]) assert.equal((await limiter.take('ada', cost)).allowed, false)
+    assert.equal(await work.add(limit - 2 ** 32), true)
+    assert.equal((await limiter.take('ada', 10)).allowed, true)
+    assert.equal((await limiter.take('ada')).allowed, false)
+    assert.equal((await work.close()).remaining, 2 ** 32 - 10)
+    assert.equal((await limiter.peek('ada')).remaining, 2 ** 32 - 10)
   })
 
   test(`${name}: most is the bound of the work`, async () => {

@@ -82,7 +82,7 @@ class CarriedOracle implements Oracle {
     const spec = this.#spec
     const carried = this.#keys.get(String(key)) ?? { oracle: oracleFor(spec), spec }
     this.#keys.set(String(key), carried)
-    if (carried.spec !== spec) carried.oracle.update(spec, nowMs)
+    if (carried.spec !== spec) carried.oracle.update(spec.algorithm === 'sliding-window' ? { ...spec, isSaved: true } : spec, nowMs)
     carried.spec = spec
     return carried.oracle
   }
