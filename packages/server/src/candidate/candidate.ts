@@ -40,6 +40,7 @@ export class Candidate implements Part {
   #looking: NodeJS.Timeout | undefined
   #last: Promise<void> = Promise.resolve()
   #isStopped = false
+  #isLooking = false
   #sinceMs = Date.now()
   #fault: string | undefined
 
@@ -92,9 +93,18 @@ export class Candidate implements Part {
 
   /** Looks for changed files from now on. */
   ready(): void {
-    this.#looking = setInterval(async () => {
+    this.#looking = setInterval(() => void this.#look(), this.#watchMs).unref()
+  }
+
+  /** One look at a time: two of them would read one change twice, and what was counted in between would be lost. */
+  async #look(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    try {
       if (await this.#watch.hasSettledChange()) await this.#readAgain()
-    }, this.#watchMs).unref()
+    } finally {
+      this.#isLooking = false
+    }
   }
 
   /** Where it differs from the policies in force, with at most `keys` keys for each difference. */
