@@ -109,7 +109,7 @@ export async function runNginx(
 ): Promise<RunningNginx> {
   const [port = 0] = await freePorts(1)
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-nginx-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
   // On a busy machine a test may have to wait longer than a visitor should.
   writeFileSync(join(folder, 'site.conf'), replaced(shipped, { ...values, '250ms': '20s', '127.0.0.1:8000': `127.0.0.1:${port}` }))
   const http = [temporaryPaths(folder), 'access_log off;', `include ${folder}/site.conf;`].join('\n')

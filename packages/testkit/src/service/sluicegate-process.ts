@@ -78,7 +78,7 @@ export async function ended(child: ChildProcessWithoutNullStreams): Promise<Ende
 /** A file for the length of a test. */
 export function configFile(t: Cleanup, yaml: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))
-  t.after(() => rmSync(folder, { recursive: true }))
+  t.after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }))
   const file = join(folder, 'gate.yaml')
   writeFileSync(file, yaml)
   return file
