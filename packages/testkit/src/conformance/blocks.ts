@@ -57,7 +57,8 @@ export function blocks(name: string, fixture: Fixtures, policyOf: MakePolicy): v
   test(`${name}: a block holds its own key alone`, async () => {
     const { limiter } = await fixture(tenASecond, { maxKeys: 2000 })
     await limiter.block('bad', '30d')
-    const taken = await times(shortOrLong(60, 1000), (i) => limiter.take(`good:${i}`))
+    // Each key may be an object with a core of its own, of which a process has room for some thousand.
+    const taken = await times(shortOrLong(60, 200), (i) => limiter.take(`good:${i}`))
     const denied = taken.filter(({ allowed }) => !allowed)
     assert.deepEqual(denied, [])
     assert.equal((await limiter.take('bad')).allowed, false)
