@@ -6,6 +6,7 @@ import { specOf } from '../kit.js'
 import type { PolicySpec } from '../oracle/oracle.js'
 import { oracleFor } from '../oracle/versioned-oracle.js'
 import { shortOrLong } from '../run-length.js'
+import { until } from '../servers/until.js'
 import type { Fixture, Fixtures, MakePolicy } from './fixture.js'
 
 /** `wait`, with every algorithm; time moves by `advance` alone. */
@@ -173,13 +174,14 @@ export function waiting(name: string, fixture: Fixtures, policyOf: MakePolicy): 
   test(`${name}: hundreds of waiting calls share one timer, and none is left when the last has ended`, async () => {
     const { limiter, timers, passing } = await fixture(policyOf({ limit: 1000, window: '10ms' }), { maxKeys: 20 })
     for (let i = 0; i < 10; i++) await limiter.take(`key ${i}`, 1000)
-    const calls = fixture.store.source === 'memory' ? shortOrLong(1500, 5000) : shortOrLong(200, 2000)
+    const calls = fixture.store.source === 'memory' ? shortOrLong(1500, 5000) : 200
     const waits = Array.from({ length: calls }, (_, i) => limiter.wait(`key ${i % 10}`))
     assert.ok(timers.set >= 1 && timers.most <= 3, `${timers.most} timers at once`)
     await passing(100)
     assert.equal((await Promise.all(waits)).filter(({ allowed }) => allowed).length, calls)
     assert.ok(timers.most <= 3, `${timers.most} timers at once`)
-    assert.equal(timers.set, 0)
+    // One may stand beside a call that a busy store still answers.
+    await until('no timer is left', () => timers.set === 0)
   })
 }
 
