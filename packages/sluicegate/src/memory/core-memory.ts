@@ -71,13 +71,21 @@ function linesFor(keys: number): number {
 /**
  * A new memory. A page occupies only addresses until its first write. It may grow: for a change of policy, open work, and threads that die.
  *
- * @throws {PolicyError} `RANGE_UNSUPPORTED` when it would not fit; `RUNTIME_UNSUPPORTED`
+ * @throws {PolicyError} `RANGE_UNSUPPORTED` when it would not fit, alone or beside all others; `RUNTIME_UNSUPPORTED`
  */
 export function createMemory(bytes: number): WebAssembly.Memory {
   const pages = pagesOf(bytes)
   if (pages > MOST_PAGES) throw tooLarge(bytes)
-  return neededOfRuntime('shared memory', () => new WebAssembly.Memory({ initial: pages, maximum: MOST_PAGES, shared: true }))
+  try {
+    return neededOfRuntime('shared memory', () => new WebAssembly.Memory({ initial: pages, maximum: MOST_PAGES, shared: true }))
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new PolicyError('RANGE_UNSUPPORTED', 'limiters', 'no memory left', MEND_MANY, { cause: error })
+  }
 }
+
+const MEND_MANY =
+  'a process has addresses for about 12,000 limiters in memory: let go of those that are done, or give keys of one their own limits'
 
 export function pagesOf(bytes: number): number {
   return Math.ceil(bytes / PAGE_BYTES)

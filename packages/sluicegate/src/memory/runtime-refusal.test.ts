@@ -43,6 +43,19 @@ for (const [i, [poorer, what]] of (
   })
 }
 
+test('one limiter too many gets an error that says how many there may be', () => {
+  const full = `const Memory = WebAssembly.Memory
+    let left = 3
+    WebAssembly.Memory = class { constructor(...given) {
+      if (left-- === 0) throw new RangeError('could not allocate memory')
+      return new Memory(...given)
+    } }`
+  const program = `
+    const { createLimiter } = await import('${CORE}')
+    try { for (;;) createLimiter(policy).take('k') } catch ({ code, message }) { console.log(code, message) }`
+  assert.match(printed(full, program), /^RANGE_UNSUPPORTED limiters: .*about 12,000 limiters/)
+})
+
 test('out of memory is no refusal', () => {
   const full = (): never => {
     throw new RangeError('could not allocate memory')
