@@ -1,6 +1,7 @@
 import { createLimiter, type SharedLimiter, tokenBucket } from 'sluicegate'
-import { type PostgresClient, postgres as postgresStore } from 'sluicegate/postgres'
+import { type PostgresClient, postgresStore as postgresCasStore, postgres as postgresStore } from 'sluicegate/postgres'
 import { redis } from 'sluicegate/redis'
+import { type CasStore, casStore } from 'sluicegate/store'
 import { FleetLoad } from 'sluicegate-testkit/fleet-load.js'
 import {
   ACCOUNT,
@@ -77,12 +78,15 @@ async function overRedis({ url, policy }: Extract<NodeStart, { readonly store: '
 }
 
 /** On a clock that is off from the clocks of all others, and of another pace. */
-async function overPostgres({ url, driver, clock: own }: Extract<NodeStart, { readonly store: 'postgres' }>): Promise<Node> {
+async function overPostgres({ url, driver, clock: own, form }: Extract<NodeStart, { readonly store: 'postgres' }>): Promise<Node> {
   const client = await clientOf(url, driver)
   const { limit, windowMs: window, burst } = PG_RATE
   const rate = tokenBucket({ limit, window, burst, name: 'chaos' })
   const common = { timeout: PG_TIMEOUT_MS, clock: { nowMs: () => performance.now() * own.pace + own.offMs } }
-  const storeOf = (prefix?: string) => postgresStore(client, { table: TABLE, ...(prefix && { prefix }) })
+  const storeOf = (prefix?: string) => {
+    if (form === 'steps') return postgresStore(client, { table: TABLE, ...(prefix && { prefix }) })
+    return casStore(swapping(postgresCasStore({ client, table: TABLE })), prefix === undefined ? {} : { prefix })
+  }
   const rated = { ...common, localShare: LOCAL_SHARE } as const
   const exactly = { ...common, mode: 'exact', outage: 'closed' } as const
   const exact = createLimiter(rate, { ...rated, store: storeOf('exact'), mode: 'exact' })
@@ -98,6 +102,19 @@ async function overPostgres({ url, driver, clock: own }: Extract<NodeStart, { re
     'new keys': new FleetLoad(inNewKeys, { keys: ['new'], callers: 1, restMs: LONGER_REST_MS }),
   }
   return { loads, counted: account }
+}
+
+/** The same without steps. */
+function swapping(store: Required<CasStore>): CasStore {
+  return {
+    name: store.name,
+    read: (...asked) => store.read(...asked),
+    readAll: (...asked) => store.readAll(...asked),
+    swap: (...asked) => store.swap(...asked),
+    swapAll: (...asked) => store.swapAll(...asked),
+    swapMany: (...asked) => store.swapMany(...asked),
+    connectionsOpened: () => store.connectionsOpened(),
+  }
 }
 
 async function clientOf(url: string, driver: 'pg' | 'postgres'): Promise<PostgresClient> {

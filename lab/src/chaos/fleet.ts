@@ -23,6 +23,9 @@ export const REPORT_MS = 100
 /** Between two takes of a caller. */
 export const REST_MS = 20
 
+/** How a process changes rows: the server computes them, or it swaps them, as processes of before do. */
+export type RowForm = 'steps' | 'swaps'
+
 /** What a process is started with: its store, and the limiters over it. */
 export type NodeStart =
   | {
@@ -30,6 +33,7 @@ export type NodeStart =
       readonly url: string
       readonly driver: 'pg' | 'postgres'
       readonly clock: { readonly offMs: number; readonly pace: number }
+      readonly form: RowForm
     }
   | { readonly store: 'redis'; readonly url: string; readonly policy: RateSpec }
 
@@ -72,11 +76,15 @@ class GatheredLoad implements RecordedLoad {
   }
 }
 
-/** Processes that share budgets in one table: through both clients, with clocks minutes apart and of another pace. */
-export function postgresFleet(processes: number, url: string): Fleet<'exact' | 'leased' | 'account' | 'new keys'> {
+/** Processes that share budgets in one table: through both clients, with clocks minutes apart and of another pace. @param formOf the process that is started so many after the first */
+export function postgresFleet(
+  processes: number,
+  url: string,
+  formOf: (i: number) => RowForm = () => 'steps',
+): Fleet<'exact' | 'leased' | 'account' | 'new keys'> {
   const startOf = (i: number): NodeStart => {
     const clock = { offMs: i * 180_000, pace: 1 + (i - 1) * 2e-4 }
-    return { store: 'postgres', url, driver: i % 2 === 0 ? 'pg' : 'postgres', clock }
+    return { store: 'postgres', url, driver: i % 2 === 0 ? 'pg' : 'postgres', clock, form: formOf(i) }
   }
   return new Fleet(processes, startOf, ['exact', 'leased', 'account', 'new keys'])
 }

@@ -28,7 +28,7 @@ export async function postgresFault(fault: PostgresFault, times: number, progres
   await server.ask(postgresTable({ table: TABLE, logged: fault.isLogged }))
   await using proxy = await FaultProxy.before(server)
   await using bouncer = fault.isPooled ? await PgBouncerProcess.before(server, POOLED) : undefined
-  const fleet = postgresFleet(fault.processes ?? PROCESSES, bouncer?.url ?? server.urlAt(proxy.port))
+  const fleet = postgresFleet(fault.processes ?? PROCESSES, bouncer?.url ?? server.urlAt(proxy.port), fault.formOf)
   const faulted: Faulted = { server, proxy, disk, bouncer, fleet }
   const subjects = fleet.subjects(['exact', 'leased'], PG_RATE)
   let forgotMs = 0

@@ -1,5 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises'
 import pg from 'pg'
+import { postgresTable } from 'sluicegate/postgres'
 import {
   type FaultProxy,
   type PgBouncerProcess,
@@ -8,7 +9,7 @@ import {
   type SmallDisk,
   until,
 } from 'sluicegate-testkit'
-import { type Fleet, TABLE } from './fleet.js'
+import { type Fleet, type RowForm, TABLE } from './fleet.js'
 
 /** What a fault works on. */
 export interface Faulted {
@@ -30,6 +31,8 @@ export interface PostgresFault {
   readonly options?: PostgresProcessOptions
   /** Processes of the fleet, default 3. */
   readonly processes?: number
+  /** How each process changes rows, default by steps. */
+  readonly formOf?: (i: number) => RowForm
   /** Whether the fleet connects through PgBouncer, in transaction mode. */
   readonly isPooled?: boolean
   /** The server has a small disk for itself, of this size. */
@@ -51,6 +54,8 @@ const FULL_MS = 3000
 const MOST_FILES = 50
 const SWITCH_MS = 100
 const ALTERATIONS = 5
+/** Processes that are replaced one after another. */
+const ROLLED = 4
 
 const kill = async ({ server }: Faulted): Promise<void> => {
   await server.kill()
@@ -97,13 +102,16 @@ const lockedRows = async ({ server }: Faulted): Promise<void> => {
   await session.end()
 }
 
-/** Statements that were prepared for the table as it was are planned anew, or refused. */
+/** Statements that were prepared for the table as it was are planned anew, or refused; all of them wait while it is written anew. */
 const altered = async ({ server }: Faulted): Promise<void> => {
   for (let time = 0; time < ALTERATIONS; time++) {
     await server.ask(`ALTER TABLE ${TABLE} ADD COLUMN chaos text`)
     await server.ask(`REINDEX TABLE ${TABLE}`)
+    await server.ask(`ALTER TABLE ${TABLE} SET LOGGED`)
     await after(HOLD_MS / ALTERATIONS / 2)
     await server.ask(`ALTER TABLE ${TABLE} DROP COLUMN chaos`)
+    await server.ask(`VACUUM FULL ${TABLE}`)
+    await server.ask(`ALTER TABLE ${TABLE} SET UNLOGGED`)
     await after(HOLD_MS / ALTERATIONS / 2)
   }
 }
@@ -150,6 +158,31 @@ export const POSTGRES_FAULTS: readonly PostgresFault[] = [
   },
   { name: 'locked rows', isLogged: false, forgets: false, make: lockedRows },
   { name: 'altered table', isLogged: false, forgets: false, make: altered },
+  {
+    name: 'dropped table, made again',
+    isLogged: false,
+    forgets: true,
+    make: async ({ server }) => {
+      await server.ask(`DROP TABLE ${TABLE}`)
+      await after(HOLD_MS / 3)
+      await server.ask(postgresTable({ table: TABLE }))
+    },
+  },
+  {
+    name: 'a rolling change from swaps to steps, and back, through PgBouncer',
+    isLogged: false,
+    forgets: false,
+    isPooled: true,
+    processes: 8,
+    formOf: (i) => (Math.floor(i / 4) % 2 === 0 ? 'swaps' : 'steps'),
+    make: async ({ fleet }) => {
+      for (let i = 0; i < ROLLED; i++) {
+        fleet.killOne()
+        fleet.join()
+        await after(HOLD_MS / ROLLED)
+      }
+    },
+  },
   { name: 'failover to a synchronous standby, logged', isLogged: true, forgets: false, make: failover },
   {
     name: 'PgBouncer, kill -9',

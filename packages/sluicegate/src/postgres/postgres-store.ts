@@ -15,6 +15,7 @@ import { type Statement, type Statements, type StepVerb, statementsOf } from './
 import { storedKey } from './stored-key.js'
 import { Sweeper } from './sweeper.js'
 import { postgresTable } from './table-name.js'
+import { Turns } from './turns.js'
 
 export interface PostgresStoreOptions {
   /**
@@ -64,8 +65,7 @@ class PostgresStore implements Required<CasStore> {
   readonly #locked = new RecentKeys()
   /** A take was denied: the next one reads, which locks nothing, before it tries. */
   readonly #denied = new RecentKeys()
-  #unanswered = 0
-  readonly #queue: (() => void)[] = []
+  readonly #turns = new Turns(MOST_UNANSWERED)
   readonly #sweeper: Sweeper
   /** Until a connection lacks a statement that was prepared, as behind a pooler that gives each transaction another connection. */
   #prepared = true
@@ -456,21 +456,17 @@ class PostgresStore implements Required<CasStore> {
   }
 
   /** What was refused for the statement's name is sent once more, without a name. */
-  async #sent(statement: Statement, values: readonly string[], signal?: CancelSignal): Promise<readonly SqlRow[]> {
-    if (this.#unanswered >= MOST_UNANSWERED) await new Promise<void>((resolve) => this.#queue.push(resolve))
-    else this.#unanswered++
-    try {
+  #sent(statement: Statement, values: readonly string[], signal?: CancelSignal): Promise<readonly SqlRow[]> {
+    return this.#turns.run(async () => {
       if (signal?.aborted === true) throw notSent()
-      return await this.#runner.run(statement, values, this.#prepared, signal)
-    } catch (error) {
-      if (!isUnknownStatement(error)) throw error
-      this.#prepared = false
-      return await this.#runner.run(statement, values, false, signal)
-    } finally {
-      const next = this.#queue.shift()
-      if (next === undefined) this.#unanswered--
-      else next()
-    }
+      try {
+        return await this.#runner.run(statement, values, this.#prepared, signal)
+      } catch (error) {
+        if (!isUnknownStatement(error)) throw error
+        this.#prepared = false
+        return await this.#runner.run(statement, values, false, signal)
+      }
+    })
   }
 }
 

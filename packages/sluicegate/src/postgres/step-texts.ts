@@ -24,15 +24,19 @@ export type StepInput = Record<
   string
 >
 
+const STATE_COLUMNS = [...STEP_COLUMNS, 'seen'] as const
 /** The state of a row, as expressions. */
-export type StepRow = Record<(typeof STEP_COLUMNS)[number], string>
+export type StepRow = Record<(typeof STATE_COLUMNS)[number], string>
 
-const FRESH: StepRow = { at: '0', rest: '0', unit: '0', pace: '0', cap: '0', ahead: 'false', blocked: '0' }
+const FRESH: StepRow = { at: '0', rest: '0', unit: '0', pace: '0', cap: '0', ahead: 'false', blocked: '0', seen: '0' }
 
 /**
  * Stages end with `OFFSET 0`: put into one another, their expressions would double with each use.
  *
  * The state at this moment, carried over to the requested numbers: a SELECT of now, debt (of a window its count), beginning, ahead, blocked.
+ *
+ * A count of other windows that are not over is carried over as of the last step: what was spent before a window began does not count in it. So a denial has nothing to
+ * write, and versions of a policy side by side do not write their own numbers in turns.
  *
  * @param now an expression, read once
  */
@@ -49,8 +53,8 @@ function restoredText(row: StepRow, input: StepInput, now = NOW): string {
   CASE WHEN ${isWindow} THEN
     CASE WHEN h.pace <> 0 OR h.unit = 0 THEN 0
       WHEN ${isFull} THEN least(h.cap, ${input.cap})
-      WHEN h.unit <> ${input.unit} THEN CASE WHEN h.at > n.now THEN least(greatest(h.rest, h.cap), ${input.cap})
-        WHEN h.at + h.unit > n.now THEN least(h.rest, ${input.cap}) ELSE 0 END
+      WHEN h.unit <> ${input.unit} THEN CASE WHEN h.seen < ${begin} OR h.at + h.unit <= n.now THEN 0
+        WHEN h.at > least(h.seen, n.now) THEN least(greatest(h.rest, h.cap), ${input.cap}) ELSE least(h.rest, ${input.cap}) END
       WHEN h.at > CASE WHEN h.ahead THEN greatest(${finish}, n.now + ${FURTHEST_US}) ELSE ${finish} END THEN ${input.cap}
       WHEN h.at + h.unit > n.now THEN CASE WHEN h.cap = ${input.cap} THEN h.rest ELSE least(h.rest, ${input.cap}) END
       ELSE 0 END
@@ -65,7 +69,7 @@ function restoredText(row: StepRow, input: StepInput, now = NOW): string {
       AND h.at <= CASE WHEN h.ahead THEN greatest(${finish}, n.now + ${FURTHEST_US}) ELSE ${finish} END THEN h.at ELSE ${begin} END
   ELSE 0 END AS begin,
   h.ahead AND ${isWindow} AND h.at > n.now AND NOT (${isFull}) AS ahead
-FROM (SELECT ${row.at} AS at, ${row.rest} AS rest, ${row.unit} AS unit, ${row.pace} AS pace, ${row.cap} AS cap, ${row.ahead} AS ahead, ${row.blocked} AS blocked) AS h
+FROM (SELECT ${row.at} AS at, ${row.rest} AS rest, ${row.unit} AS unit, ${row.pace} AS pace, ${row.cap} AS cap, ${row.ahead} AS ahead, ${row.blocked} AS blocked, ${row.seen} AS seen) AS h
 CROSS JOIN LATERAL (SELECT c.now, CASE WHEN h.blocked > c.now THEN h.blocked ELSE 0 END AS blocked FROM (SELECT ${now} AS now OFFSET 0) AS c OFFSET 0) AS n
 CROSS JOIN LATERAL (SELECT CASE WHEN h.pace = 0 OR h.at < n.now THEN 0 ELSE least(
   least(h.at - n.now, ${deepest} / h.pace + 1) * h.pace + h.rest, CASE WHEN h.ahead THEN ${deepest} ELSE h.cap END) END AS debt OFFSET 0) AS d OFFSET 0`
@@ -208,9 +212,7 @@ function answerOf(t: string): string {
 
 /** A row in the form of a step as a value of its own: `decodedValue` reads it. */
 export function valueText(t: string): string {
-  const state = answerOf(t)
-    .replace(/ AS state$/, '')
-    .replace(`, ${t}.seen`, '')
+  const state = answerOf(t).replace(/ AS state$/, '')
   return `CASE WHEN ${t}.value = '' THEN '\\x02'::bytea || convert_to(${state}, 'UTF8') ELSE ${t}.value END`
 }
 
@@ -235,8 +237,9 @@ function lockedText(
   more: readonly string[],
 ): string {
   const isFrom = 'l.version = r.fv'
-  const state = STEP_COLUMNS.map((name) => {
-    const from = ['unit', 'pace', 'cap'].includes(name) ? `r.${name}` : `r.f${name}`
+  const state = STATE_COLUMNS.map((name) => {
+    // A swapped value comes in the requested numbers.
+    const from = ['unit', 'pace', 'cap'].includes(name) ? `r.${name}` : name === 'seen' ? '0' : `r.f${name}`
     return `CASE WHEN l.value = '' THEN l.${name} WHEN ${isFrom} THEN ${from} ELSE ${FRESH[name]} END AS s${name}`
   })
   return `input AS MATERIALIZED (
@@ -245,7 +248,7 @@ function lockedText(
   FROM ${locks} AS locks CROSS JOIN ${listsText(lists)} ORDER BY 2
 ), seen AS MATERIALIZED (
   SELECT r.i, t.* FROM (SELECT * FROM input ORDER BY id OFFSET 0) AS r
-  CROSS JOIN LATERAL (SELECT version, value, expires, ${STEP_COLUMNS.join(', ')} FROM ${table} WHERE key = r.id FOR UPDATE${wait}) AS t
+  CROSS JOIN LATERAL (SELECT version, value, expires, ${STATE_COLUMNS.join(', ')} FROM ${table} WHERE key = r.id FOR UPDATE${wait}) AS t
 ), rows AS MATERIALIZED (
   SELECT r.*, l.version AS old, l.value AS was, l.value IS NOT NULL AS is_there,
     coalesce(l.value <> '' AND l.expires > ${NOW} AND (${isFrom}) IS NOT TRUE, false) AS is_other, ${state.join(', ')}
@@ -254,7 +257,7 @@ function lockedText(
 }
 
 function storedRow(): StepRow {
-  return Object.fromEntries(STEP_COLUMNS.map((name) => [name, `r.s${name}`])) as StepRow
+  return Object.fromEntries(STATE_COLUMNS.map((name) => [name, `r.s${name}`])) as StepRow
 }
 
 /** `stepMany`: steps on different keys, each for itself. */
@@ -274,12 +277,14 @@ export function stepManyText(table: string, id: string, locks: string, wait: '' 
     made: 'r.made',
   }
   const more = STEP_LISTS.filter((name) => name !== 'verb')
+  // A row that is locked by others is not a key that is new.
+  const isSkipped = wait === '' ? '' : `NOT s.is_there AND EXISTS (SELECT FROM ${table} AS t WHERE t.key = s.id) OR `
   return `WITH ${lockedText(table, id, locks, wait, [...KEY_LISTS, ...STEP_LISTS], more)}, state AS MATERIALIZED (
   SELECT r.i, r.id, r.version, r.old, r.was, r.is_there, r.is_other, o.done, w.*,
     NOT r.is_other AND (r.verb <> 'peek' AND o.done > 0 OR coalesce(r.was <> '', false)) AS is_new
   FROM rows AS r CROSS JOIN LATERAL ${chainText(storedRow(), input)}
 ), ${writesText(table)}
-SELECT CASE WHEN s.is_other THEN 'other' WHEN s.is_new AND NOT s.is_there AND made.key IS NULL THEN 'busy' ELSE s.done::text END AS done,
+SELECT CASE WHEN s.is_other THEN 'other' WHEN ${isSkipped}s.is_new AND NOT s.is_there AND made.key IS NULL THEN 'busy' ELSE s.done::text END AS done,
   ${answerOf('s')}, CASE WHEN s.is_other THEN s.old::text END AS version, CASE WHEN s.is_other THEN s.was END AS value, ${NOW}::text AS now
 FROM state AS s LEFT JOIN made ON made.key = s.id ORDER BY s.i`
 }

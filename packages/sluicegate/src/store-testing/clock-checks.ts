@@ -1,3 +1,4 @@
+import type { CasState, CasSwap } from '../store/cas-store.js'
 import { bytesOf, expect, repeated, type StoreCheck, TTL_MS, textOf } from './store-check.js'
 
 const READS = 40
@@ -16,7 +17,7 @@ export const clockChecks: readonly StoreCheck[] = [
       let { version } = await one.read(key)
       await repeated(READS, async (i) => {
         const read = await (i % 2 === 0 ? one : other).read(key)
-        const { state } = await one.swap({ key, version, value: bytesOf(String(i)), ttlMs: TTL_MS })
+        const { state } = await (i % 2 === 0 ? one : other).swap({ key, version, value: bytesOf(String(i)), ttlMs: TTL_MS })
         ;({ version } = state)
         for (const { nowUs } of [read, state]) {
           expect(Number.isSafeInteger(nowUs) && nowUs > LEAST_US, `nowUs was ${nowUs}: it must be whole microseconds since 1970`)
@@ -43,32 +44,42 @@ export const clockChecks: readonly StoreCheck[] = [
   },
   {
     name: 'a value is kept for its ttl at least, and each swap begins it anew',
-    async run({ one, wait, freshKey }) {
-      const key = freshKey()
+    async run({ one, doors, wait, freshKey }) {
       const beginMs = performance.now()
-      await one.read(key)
+      await one.read(freshKey())
       // The calls take their time too.
       const callsMs = 4 * Math.ceil(performance.now() - beginMs)
-      const first = await one.swap({ key, version: undefined, value: bytesOf('first'), ttlMs: 900 + callsMs })
+      const keys = doors.map(freshKey)
+      const swapped = (text: string, ttlMs: number, versions: readonly CasSwap['version'][]) =>
+        Promise.all(
+          doors.map((door, i) => door.swap({ key: keys[i] as string, version: versions[i], value: bytesOf(text), ttlMs: ttlMs + callsMs })),
+        )
+      const areKept = async (text: string): Promise<boolean> => {
+        const states = await Promise.all(keys.map((key) => one.read(key)))
+        return states.every((state) => textOf(state) === text)
+      }
+      const first = await swapped('first', 900, [])
       await wait(500)
-      expect(textOf(await one.read(key)) === 'first', 'a value with a ttl of 900 ms was gone after 500: round the ttl up, never down')
-      await one.swap({ key, version: first.state.version, value: bytesOf('second'), ttlMs: 2500 })
-      await wait(1600)
-      expect(
-        textOf(await one.read(key)) === 'second',
-        'a value with a ttl of 2500 ms was gone after 1600: each swap must begin its ttl anew, rounded up',
+      expect(await areKept('first'), 'a value with a ttl of 900 ms was gone after 500: round the ttl up, never down')
+      await swapped(
+        'second',
+        2500,
+        first.map(({ state }) => state.version),
       )
+      await wait(1600)
+      expect(await areKept('second'), 'a value with a ttl of 2500 ms was gone after 1600: each swap must begin its ttl anew, rounded up')
     },
   },
   {
     name: 'a long ttl is kept',
-    async run({ one, wait, freshKey }) {
-      const keys = [25 * DAY_MS, 31 * DAY_MS, 50 * DAY_MS, 800 * DAY_MS].map((ttlMs) => ({ key: freshKey(), ttlMs }))
-      for (const { key, ttlMs } of keys) await one.swap({ key, version: undefined, value: bytesOf('long'), ttlMs })
+    async run({ one, doors, wait, freshKey }) {
+      const keys = [25 * DAY_MS, 31 * DAY_MS, 50 * DAY_MS, 800 * DAY_MS].flatMap((ttlMs) => doors.map((door) => ({ key: freshKey(), ttlMs, door })))
+      await Promise.all(keys.map(({ key, ttlMs, door }) => door.swap({ key, version: undefined, value: bytesOf('long'), ttlMs })))
       await wait(50)
-      for (const { key, ttlMs } of keys) {
+      const states = await Promise.all(keys.map(({ key }) => one.read(key)))
+      for (const [i, { ttlMs }] of keys.entries()) {
         expect(
-          textOf(await one.read(key)) === 'long',
+          textOf(states[i] as CasState) === 'long',
           `a value with a ttl of ${ttlMs / DAY_MS} days was gone at once: it overflows, or is taken for a date`,
         )
       }

@@ -260,6 +260,86 @@ const FAULTS: Record<string, readonly [check: string, make: (bench: Bench) => Ca
   'keys are cut at 250 characters': ['keys differ by every character', ({ store }) => withKeys(store, (key) => key.slice(0, 250))],
   'keys differ without case': ['keys differ by every character', ({ store }) => withKeys(store, (key) => key.toLowerCase())],
   'keys are normalized': ['keys differ by every character', ({ store }) => withKeys(store, (key) => key.normalize())],
+  'a value that is swapped beside others is forgotten after a second': [
+    'a value is kept for its ttl at least, and each swap begins it anew',
+    ({ store }) => changed(store, { swapAll: (swaps) => store.swapAll(swaps.map((swap) => ({ ...swap, ttlMs: 1000 }))) }),
+  ],
+  'a long ttl of many swaps overflows 31 bits': [
+    'a long ttl is kept',
+    ({ store }) =>
+      changed(store, {
+        swapMany: (swaps) => store.swapMany(swaps.map((swap) => ({ ...swap, ttlMs: swap.ttlMs > 2 ** 31 ? 1 : swap.ttlMs }))),
+      }),
+  ],
+  'many swaps know no case': [
+    'keys differ by every character',
+    ({ store }) => changed(store, { swapMany: (swaps) => store.swapMany(swaps.map((swap) => ({ ...swap, key: swap.key.toLowerCase() }))) }),
+  ],
+  'a swap alone knows no case': [
+    'keys differ by every character',
+    ({ store }) => changed(store, { swap: (swap) => store.swap({ ...swap, key: swap.key.toLowerCase() }) }),
+  ],
+  'several keys are read from a replica': [
+    'a read sees every swap that was answered before it',
+    ({ store }) => {
+      const replica = new Map<string, CasState>()
+      return changed(store, {
+        readAll: async (keys) =>
+          (await store.readAll(keys)).map((state, i) => {
+            const older = replica.get(keys[i] as string) ?? state
+            replica.set(keys[i] as string, state)
+            return { ...older, nowUs: state.nowUs }
+          }),
+      })
+    },
+  ],
+  'a swap that is lost tells what was there before': [
+    'a swap from another version is not made, and says what is there',
+    ({ store }) => {
+      const before = new Map<string, CasState>()
+      return changed(store, {
+        swap: async (swap) => {
+          const seen = await store.read(swap.key)
+          const outcome = await store.swap(swap)
+          if (outcome.swapped) before.set(swap.key, seen)
+          return outcome.swapped ? outcome : { swapped: false, state: { ...outcome.state, ...before.get(swap.key) } }
+        },
+      })
+    },
+  ],
+  'several swaps have a clock of milliseconds': [
+    'the clock never runs back, and counts whole microseconds since 1970',
+    ({ store }) =>
+      changed(store, {
+        swapAll: async (swaps) => {
+          const { swapped, states } = await store.swapAll(swaps)
+          return { swapped, states: states.map((state) => ({ ...state, nowUs: Math.floor(state.nowUs / 1000) })) }
+        },
+      }),
+  ],
+  'several swaps are read, and written later': [
+    'swaps of the same keys in another order do not block each other',
+    ({ store }) =>
+      changed(store, {
+        swapAll: async (swaps) => {
+          const states = await store.readAll(swaps.map(({ key }) => key))
+          await new Promise(setImmediate)
+          if (states.some(({ version }, i) => version !== swaps[i]?.version)) return { swapped: false, states }
+          const now = await store.readAll(swaps.map(({ key }) => key))
+          return store.swapAll(swaps.map((swap, i) => ({ ...swap, version: now[i]?.version })))
+        },
+      }),
+  ],
+  'of several swaps the first 25 are made': [
+    'many swaps in one call are all made, whatever their keys and values',
+    ({ store }) =>
+      changed(store, {
+        swapAll: async (swaps) => {
+          const { swapped, states } = await store.swapAll(swaps.slice(0, 25))
+          return { swapped, states: swaps.map((swap, i) => states[i] ?? { value: swap.value, version: i, nowUs: 1e15 }) }
+        },
+      }),
+  ],
   'values are text': [
     'a swap writes every byte, and a read gives its version',
     ({ store }) =>

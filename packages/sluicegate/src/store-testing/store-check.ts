@@ -2,9 +2,11 @@ import type { CasState, CasStore } from '../store/cas-store.js'
 
 /** What a check works with. */
 export interface Examined {
-  /** Two connections to one store. */
+  /** Two connections to one store; calls of the other one for one key are made by each of its {@link doors} in turns. */
   readonly one: CasStore
   readonly other: CasStore
+  /** The ways in which it reads and swaps a key. */
+  readonly doors: readonly Pick<CasStore, 'name' | 'read' | 'swap'>[]
   readonly wait: (ms: number) => Promise<void>
   /** A key that was never used. */
   freshKey(): string

@@ -2,6 +2,7 @@ import type { CasStore } from '../store/cas-store.js'
 import { clockChecks } from './clock-checks.js'
 import { limiterChecks } from './limiter-checks.js'
 import type { Examined } from './store-check.js'
+import { byTurns, doorsOf } from './store-doors.js'
 import { swapAllChecks } from './swap-all-checks.js'
 import { swapChecks } from './swap-checks.js'
 
@@ -38,7 +39,8 @@ export interface StoreConformanceOptions {
 
 /**
  * Registers the tests that every store has to pass: it finds lost updates, versions that come again, stale reads, clocks that run back or count
- * other units, values that are forgotten too early, keys that are taken for one another, and swaps of several keys that are made in part.
+ * other units, values that are forgotten too early, keys that are taken for one another, and swaps of several keys that are made in part. What one
+ * key promises is asked of every call by which it is read and swapped.
  *
  * @example
  * import { test } from 'node:test'
@@ -53,7 +55,9 @@ export function storeConformance({ connect, test, wait = sleep, prefix }: StoreC
   let examined: Promise<Examined> | undefined
   const connected = async (): Promise<Examined> => {
     const [one, other] = [await connect(), await connect()]
-    return { one, other, wait, freshKey: () => `${begin}${++keys}` }
+    const freshKey = (): string => `${begin}${++keys}`
+    const doors = doorsOf(other, freshKey)
+    return { one, other: byTurns(other, doors), doors, wait, freshKey }
   }
   for (const check of [...swapChecks, ...clockChecks, ...swapAllChecks, ...limiterChecks]) {
     register(check.name, async () => {

@@ -5,6 +5,8 @@ const ROUNDS = 10
 const WRITERS = 8
 /** Keys of one call: more than some stores take in one of theirs. */
 const MANY = 120
+/** As many as a limiter swaps together at most. */
+const MOST_TOGETHER = 32
 const RACED = 6
 const MOST_TRIES = 1000
 
@@ -58,23 +60,28 @@ export const swapAllChecks: readonly StoreCheck[] = [
   {
     name: 'many swaps in one call are all made, whatever their keys and values',
     async run({ one, other, freshKey }) {
-      if (one.swapMany === undefined) return
-      const begin = freshKey()
-      const keys = [...unlikeKeys(begin), ...Array.from({ length: MANY }, (_, i) => `${begin}${i}`)]
-      const textFor = (i: number, round: string): string => `${round} ${keys[i]} ${'v'.repeat(i * 20)}`
-      let versions: readonly CasSwap['version'][] = keys.map(() => undefined)
-      for (const round of ['new', 'changed']) {
-        const swaps = keys.map((key, i) => swapOf(key, versions[i], textFor(i, round)))
-        const outcomes = (await (round === 'new' ? one : other).swapMany?.(swaps)) ?? []
-        const states = other.readAll === undefined ? await Promise.all(keys.map((key) => other.read(key))) : await other.readAll(keys)
-        for (const [i, key] of keys.entries()) {
-          const state = states[i] as (typeof states)[0]
-          expect(
-            outcomes[i]?.swapped === true && textOf(state) === textFor(i, round) && state.version === outcomes[i]?.state.version,
-            `of ${keys.length} swaps in one call number ${i + 1} was not made, its key ends with ${JSON.stringify(key.slice(-6))}`,
-          )
+      for (const call of ['swapMany', 'swapAll'] as const) {
+        if (one[call] === undefined) continue
+        const begin = freshKey()
+        const own = [...unlikeKeys(begin), ...Array.from({ length: MANY }, (_, i) => `${begin}${i}`)]
+        const keys = call === 'swapMany' ? own : own.slice(0, MOST_TOGETHER)
+        const textFor = (i: number, round: string): string => `${round} ${keys[i]} ${'v'.repeat(i * 20)}`
+        let versions: readonly CasSwap['version'][] = keys.map(() => undefined)
+        for (const round of ['new', 'changed']) {
+          const store = round === 'new' ? one : other
+          const swaps = keys.map((key, i) => swapOf(key, versions[i], textFor(i, round)))
+          const all = call === 'swapAll' ? await store.swapAll?.(swaps) : undefined
+          const outcomes = all?.states.map((state) => ({ swapped: all.swapped, state })) ?? (await store.swapMany?.(swaps)) ?? []
+          const states = other.readAll === undefined ? await Promise.all(keys.map((key) => other.read(key))) : await other.readAll(keys)
+          for (const [i, key] of keys.entries()) {
+            const state = states[i] as (typeof states)[0]
+            expect(
+              outcomes[i]?.swapped === true && textOf(state) === textFor(i, round) && state.version === outcomes[i]?.state.version,
+              `of ${keys.length} swaps in one ${call}() number ${i + 1} was not made, its key ends with ${JSON.stringify(key.slice(-6))}`,
+            )
+          }
+          versions = states.map(({ version }) => version)
         }
-        versions = states.map(({ version }) => version)
       }
     },
   },

@@ -157,16 +157,19 @@ export const swapChecks: readonly StoreCheck[] = [
   },
   {
     name: 'keys differ by every character',
-    async run({ one, freshKey }) {
-      const keys = unlikeKeys(freshKey())
-      await Promise.all(keys.map((key) => one.swap({ key, version: undefined, value: bytesOf(key), ttlMs: TTL_MS })))
-      const states = await Promise.all(keys.map((key) => one.read(key)))
-      for (const [i, key] of keys.entries()) {
-        expect(
-          textOf(states[i] as (typeof states)[0]) === key,
-          `the key ${JSON.stringify(key.slice(-12))} of ${key.length} characters was taken for another one, or not kept: hash keys that are too long`,
-        )
+    async run({ doors, freshKey }) {
+      const differ = async (door: (typeof doors)[0]): Promise<void> => {
+        const keys = unlikeKeys(freshKey())
+        await Promise.all(keys.map((key) => door.swap({ key, version: undefined, value: bytesOf(key), ttlMs: TTL_MS })))
+        const states = await Promise.all(keys.map((key) => door.read(key)))
+        for (const [i, key] of keys.entries()) {
+          expect(
+            textOf(states[i] as (typeof states)[0]) === key,
+            `the key ${JSON.stringify(key.slice(-12))} of ${key.length} characters was taken for another one, or not kept: hash keys that are too long`,
+          )
+        }
       }
+      await Promise.all(doors.map(differ))
     },
   },
 ]

@@ -53,8 +53,9 @@ interface Attempt {
   readonly nowUs: number
   readonly id: WriteId
   readonly keys: readonly string[]
-  /** The values that it found. */
+  /** The values that it found, and their versions. */
   readonly before: ReadonlyMap<string, StoredValue>
+  readonly versions: readonly CasState['version'][]
 }
 
 /** What lanes have in common. */
@@ -159,7 +160,7 @@ export class KeyLane {
         continue
       }
       const sentMs = calls.nowMs()
-      const versions = attempt.keys.map((key) => this.states.get(key)?.version)
+      const { versions } = attempt
       const areTold = attempt.keys.every((key) => this.told.has(key))
       const outcome = await this.swapped(attempt, swaps)
       if (outcome === undefined) {
@@ -295,19 +296,20 @@ export class KeyLane {
       from = to
     }
     const id = this.parts.writes.next()
-    const attempt = { works: [...this.works], rans, nowUs, id, keys, before }
+    const versions = keys.map((key) => this.states.get(key)?.version)
+    const attempt = { works: [...this.works], rans, nowUs, id, keys, before, versions }
     const isSame = keys.every((key) => areSame((after.get(key) as { state: Uint8Array }).state, (before.get(key) as StoredValue).state))
     if (isSame && keys.every((key) => !this.unreadable.has(key))) return { attempt, swaps: undefined }
-    const swaps = keys.map((key): CasSwap => {
+    const swaps = keys.map((key, i): CasSwap => {
       const was = before.get(key) as StoredValue
       const { state, untilNewUs } = after.get(key) as { state: Uint8Array; untilNewUs: number }
       const value = encodedValue({
         number: was.number + 1,
-        decidedUs: Math.max(was.decidedUs, nowUs),
+        decidedUs: areSame(state, was.state) ? was.decidedUs : Math.max(was.decidedUs, nowUs),
         writes: writesAfter(was, id),
         state,
       })
-      return { key, version: this.states.get(key)?.version, value, ttlMs: ttlMs(untilNewUs) }
+      return { key, version: versions[i], value, ttlMs: ttlMs(untilNewUs) }
     })
     return { attempt, swaps }
   }
@@ -326,7 +328,8 @@ export class KeyLane {
       return after.get(key)?.state ?? was.stepped ?? was.state
     })
     try {
-      session.load(states, nowUs)
+      const writtenUs = keys.map((key) => (after.has(key) ? nowUs : (before.get(key) as StoredValue).decidedUs))
+      session.load(states, nowUs, writtenUs)
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
       // Which of several keys it is cannot be known: none of them is decided for.
@@ -433,8 +436,10 @@ export class KeyLane {
   private settleLost(): boolean {
     if (this.lost.length === 0) return false
     for (const attempt of this.lost) {
-      const written = attempt.keys.map((key) => {
+      const written = attempt.keys.map((key, i) => {
         const value = this.valueOf(key)
+        // A step has no list of writes: it may have followed on the swap.
+        if (value?.stepped !== undefined) return this.states.get(key)?.version === attempt.versions[i] ? false : undefined
         return value && wasWritten(value, attempt.id, (attempt.before.get(key) as StoredValue).number + 1)
       })
       if (written.includes(true)) {

@@ -14,9 +14,13 @@ const NOTHING = new Uint8Array(0)
 /** The memory of one policy that holds one key at a time. */
 export class KeyMemory {
   private readonly limiter: MemoryLimiter
+  /** Whether a key of other numbers stays as it was saved until something changes. */
+  private readonly mayWait: boolean
   private readonly low: number
   private readonly high: number
   private loaded: Uint8Array = NOTHING
+  /** Whether it was saved under other numbers, and may stay so. */
+  isOther = false
   private isChanged = false
   private generation = 0
   private bannedUs = 0
@@ -24,6 +28,8 @@ export class KeyMemory {
   /** @param limiter with room for a few keys, which has this one alone. */
   constructor(limiter: MemoryLimiter) {
     this.limiter = limiter
+    // The count of a window is the same whenever it is carried over; what refills goes by other numbers from then on.
+    this.mayWait = limiter.policyOf().algorithm === 'fixed-window'
     limiter.hash(ONE_KEY)
     this.low = low
     this.high = high
@@ -34,22 +40,35 @@ export class KeyMemory {
     return this.loaded.length === 0
   }
 
-  /** @throws {RangeError} when no limiter could have left the state. Then the memory holds no key. */
-  load(state: Uint8Array, nowUs: number): void {
+  /**
+   * A window of other numbers that is not over is carried over as of the time at which it was written, so that a denial has nothing to write: versions of a
+   * policy side by side would write their own numbers in turns, and forgive with each what was spent beyond them.
+   *
+   * @param writtenUs the time of its last change.
+   * @throws {RangeError} when no limiter could have left the state. Then the memory holds no key.
+   */
+  load(state: Uint8Array, nowUs: number, writtenUs: number): void {
     const reader = new ByteReader(state)
     const generation = state.length === 0 ? 0 : reader.whole()
     const { core, low, high } = this
     core.clearKey(low, high, nowUs)
     this.loaded = NOTHING
+    this.isOther = false
     this.isChanged = false
     this.begin(generation)
     if (state.length > 0) {
-      const loadedAs = this.limiter.section.open.loadKey(low, high, nowUs, state, this.answered, reader.place)
+      const loadedAt = (us: number) => this.limiter.section.open.loadKey(low, high, us, state, this.answered, reader.place)
+      const loadedAs = loadedAt(nowUs)
       if (loadedAs === undefined) throw new RangeError('has a key that no limiter could have left')
-      if (loadedAs === 'changed') this.begin(generation + 1)
+      const isOther = loadedAs === 'changed'
+      if (isOther) this.begin(generation + 1)
+      this.isOther = isOther && this.mayWait
+      if (this.isOther && writtenUs < nowUs && core.peek(low, high, nowUs, 1) > 0) {
+        core.clearKey(low, high, nowUs)
+        loadedAt(writtenUs)
+      }
       this.loaded = state
-      // Carried over once: a key that was spent in a longer window would be spent again in each of the shorter ones.
-      this.isChanged = loadedAs === 'changed'
+      this.isChanged = isOther && !this.mayWait
     }
     core.noteKey(low, high)
     this.bannedUs = core.banLeft(low, high, nowUs)

@@ -15,6 +15,7 @@ import type { MemoryBooking } from '../memory/memory-bookings.js'
 import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import { newMemoryLimiter } from '../memory/memory-limiters.js'
 import type { Policy } from '../policy/policy.js'
+import { MAX_WINDOW_MS } from '../policy/policy-options.js'
 import { emissionOf, scaledUp } from '../policy/policy-numbers.js'
 import { type Answer, type HoldOperation, type LeaseRequest, type Operation, passed } from '../shared/backend.js'
 import type { Clock } from '../time/clock.js'
@@ -24,6 +25,7 @@ import { type HoldingKey, holdStep } from './hold-step.js'
 import { KeyMemory, ONE_KEY } from './key-memory.js'
 import { decisionWith } from './store-decision.js'
 import { holdsIn, StoredHolds, withHolds } from './stored-holds.js'
+import type { SteppedState, StoredValue } from './stored-value.js'
 
 type OneLimiter = MemoryLimiter & BookingService
 
@@ -101,13 +103,16 @@ export class KeySession {
     }
   }
 
-  /** @throws {RangeError} when no limiter could have left a state. */
-  load(states: readonly (Uint8Array | CasStepState)[], nowUs: number): void {
+  /**
+   * @param writtenUs the time of the last change of each.
+   * @throws {RangeError} when no limiter could have left a state.
+   */
+  load(states: readonly (Uint8Array | SteppedState)[], nowUs: number, writtenUs: readonly number[] = []): void {
     this.clock.us = nowUs
     this.holds = this.memories.map((memory, i) => {
-      const state = states[i] as Uint8Array | CasStepState
+      const state = states[i] as Uint8Array | SteppedState
       const [own, holds] = state instanceof Uint8Array ? holdsIn(state) : [NOTHING, new StoredHolds()]
-      memory.load(own, nowUs)
+      memory.load(own, nowUs, writtenUs[i] ?? nowUs)
       if (!(state instanceof Uint8Array)) this.loadStepped(i, state, nowUs)
       return holds
     })
@@ -129,14 +134,18 @@ export class KeySession {
   }
 
   /** What a store that computes has left, as whole tokens that were charged earlier: up to a microsecond more. */
-  private loadStepped(i: number, { at, rest, unit, pace, cap, ahead, blocked }: CasStepState, nowUs: number): void {
+  private loadStepped(i: number, { at, rest, unit, pace, cap, ahead, blocked, seen }: SteppedState, nowUs: number): void {
     const part = this.parts[i] as MemoryLimiter
     const policy = this.policies[i] as Policy
     if (blocked > nowUs) part.block(ONE_KEY, (blocked - nowUs) / 1000)
     if (pace === 0) {
-      if (at + unit <= nowUs || rest === 0) return
-      this.clock.us = Math.max(nowUs, at)
-      part.penalize(ONE_KEY, ahead ? rest : Math.min(rest, policy.limit, cap))
+      const isOther = policy.calendar !== undefined || unit !== Math.round(policy.windowMs * 1000)
+      // Other windows are carried over as of the last step, see restoredText().
+      const fromUs = isOther ? Math.min(seen, nowUs) : nowUs
+      const spent = isOther && at > fromUs ? Math.max(rest, cap) : rest
+      if (at + unit <= nowUs || spent === 0) return
+      this.clock.us = isOther ? fromUs : Math.max(nowUs, at)
+      part.penalize(ONE_KEY, ahead && !isOther ? spent : Math.min(spent, policy.limit, cap))
       this.clock.us = nowUs
       return
     }
@@ -152,8 +161,8 @@ export class KeySession {
   }
 
   /** A swapped state as that of a store that computes, in the numbers of this policy. */
-  stepStateOf(state: Uint8Array, nowUs: number): Pick<CasStepState, 'at' | 'rest' | 'ahead' | 'blocked'> {
-    this.load([state], nowUs)
+  stepStateOf({ state, decidedUs }: StoredValue, nowUs: number): Pick<CasStepState, 'at' | 'rest' | 'ahead' | 'blocked'> {
+    this.load([state], nowUs, [decidedUs])
     const [part] = this.parts as readonly [MemoryLimiter]
     const { low, high } = hashed(part)
     const leftUs = part.core.banLeft(low, high, nowUs)
@@ -181,7 +190,9 @@ export class KeySession {
       const { resetAfterMs } = part.peek(ONE_KEY)
       const { low, high } = hashed(part)
       const bannedUs = Math.max(0, part.core.banLeft(low, high, this.clock.us))
-      const ownUs = Math.max(resetAfterMs * 1000, bannedUs) + this.leaseUsOf(this.policies[i] as Policy)
+      // Other numbers may be written again as they are, and count for as long as their window.
+      const otherUs = this.memories[i]?.isOther ? MAX_WINDOW_MS * 1000 : 0
+      const ownUs = Math.max(resetAfterMs * 1000, bannedUs, otherUs) + this.leaseUsOf(this.policies[i] as Policy)
       const { lastUs, slots } = this.holds[i] as StoredHolds
       if (lastUs === 0) return ownUs
       // What was granted is charged when its hold ends, and counts from then on.

@@ -4,9 +4,11 @@ import { shortOrLong } from 'sluicegate-testkit'
 import { createLimiter } from '../create-limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { concurrency, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
+import type { SharedLimiter } from '../shared/shared-limiter.js'
 import { memoryStore } from '../store-testing/memory-store.js'
 import { manualClock } from '../time/clock.js'
 import { casStore, casStoreOf } from './cas.js'
+import type { CasStore } from './cas-store.js'
 
 const START_MS = 1_700_000_000_000
 const POLICIES: readonly Policy[] = [
@@ -101,4 +103,37 @@ test('a process with a smaller limit forgives nothing of a window by what it den
     await small?.peek('k')
   }
   assert.equal(passed, 200)
+})
+
+test('versions with other windows side by side write nothing by what they deny, and neither waits for the end of the other one', async () => {
+  const clock = manualClock(3_600_000)
+  const memory = memoryStore({ clock })
+  let swaps = 0
+  const counted: CasStore = {
+    name: 'counted',
+    read: (key) => memory.read(key),
+    swap: (swap) => {
+      swaps++
+      return memory.swap(swap)
+    },
+  }
+  const [minute, second] = [fixedWindow({ limit: 100, window: '1m', name: 'p' }), fixedWindow({ limit: 10, window: '1s', name: 'p' })]
+  const [long, short] = [minute, second].map((policy) =>
+    createLimiter(policy, { store: casStoreOf(counted, {}, Number.POSITIVE_INFINITY), clock, mode: 'exact' }),
+  ) as [SharedLimiter, SharedLimiter]
+  clock.advance(250)
+  assert.equal((await long.take('k', 100)).allowed, true)
+  swaps = 0
+  for (let i = 0; i < 20; i++) {
+    const denied = await short.take('k')
+    assert.deepEqual([denied.allowed, denied.retryAfterMs], [false, 750 - i])
+    assert.equal((await long.take('k')).allowed, false)
+    assert.equal((await short.peek('k')).allowed, false)
+    clock.advance(1)
+  }
+  assert.equal(swaps, 0)
+  clock.advance(730)
+  assert.equal((await long.take('k')).allowed, false, 'what the short one denied is not forgiven')
+  assert.equal((await short.take('k', 10)).allowed, true, 'no longer than it said')
+  for (const limiter of [long, short]) limiter.close()
 })

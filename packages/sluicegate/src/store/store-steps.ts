@@ -129,7 +129,7 @@ export class StoreSteps implements ScriptCalls {
         session = new KeySession(request.encoding.policy, () => request.encoding.leaseUs)
         this.sessions.set(request.encoding, session)
       }
-      const state = session.stepStateOf(decodedValue(value).state, nowUs)
+      const state = session.stepStateOf(decodedValue(value), nowUs)
       if (session.isHeld) throw new NoSteps('something is held of the key, which the columns of a step have no place for')
       return { version, state: { ...state, unit, pace, cap } }
     }

@@ -37,7 +37,12 @@ export interface StoredValue {
   readonly writes: readonly Write[]
   readonly state: Uint8Array
   /** In place of `state`. */
-  readonly stepped?: CasStepState
+  readonly stepped?: SteppedState
+}
+
+/** What a store that computes has left of a key, and the time of its last step. */
+export interface SteppedState extends CasStepState {
+  readonly seen: number
 }
 
 /** What a key without a value has. */
@@ -64,7 +69,7 @@ export function encodedValue({ number, decidedUs, writes, state }: StoredValue):
 /** @throws {KeyFault} when a newer version wrote it, or it is damaged. */
 export function decodedValue(bytes: Uint8Array | undefined): StoredValue {
   if (bytes === undefined) return NO_VALUE
-  if (bytes instanceof Uint8Array && bytes[0] === STEPPED) return { ...NO_VALUE, stepped: steppedIn(bytes) }
+  if (bytes instanceof Uint8Array && bytes[0] === STEPPED) return steppedIn(bytes)
   if (!(bytes instanceof Uint8Array) || bytes.length < CRC_BYTES + 1) throw damaged('is no value of a limiter')
   const end = bytes.length - CRC_BYTES
   if (crc32(bytes, end) !== new ByteReader(bytes, end).word()) throw damaged('is damaged: its checksum does not fit')
@@ -110,9 +115,9 @@ export function wasWritten({ writes }: StoredValue, { writer, count }: WriteId, 
   return oldest === undefined || number >= oldest.number ? false : undefined
 }
 
-function steppedIn(bytes: Uint8Array): CasStepState {
+function steppedIn(bytes: Uint8Array): StoredValue {
   const numbers = new TextDecoder().decode(bytes.subarray(1)).split(' ').map(Number)
-  if (numbers.length !== 7 || !numbers.every((number) => Number.isSafeInteger(number) && number >= 0)) throw damaged('has no numbers')
-  const [at, rest, unit, pace, cap, ahead, blocked] = numbers as [number, number, number, number, number, number, number]
-  return { at, rest, unit, pace, cap, ahead: ahead === 1, blocked }
+  if (numbers.length !== 8 || !numbers.every((number) => Number.isSafeInteger(number) && number >= 0)) throw damaged('has no numbers')
+  const [at = 0, rest = 0, unit = 0, pace = 0, cap = 0, ahead, blocked = 0, seen = 0] = numbers
+  return { ...NO_VALUE, decidedUs: seen, stepped: { at, rest, unit, pace, cap, ahead: ahead === 1, blocked, seen } }
 }

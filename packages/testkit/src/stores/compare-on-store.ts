@@ -9,9 +9,10 @@ import { sequenceOf } from '../sequences/sequence-of.js'
 import { FleetReplay, namedPolicy, type TimedLimiter } from '../twins/fleet-replay.js'
 
 interface Carried {
-  readonly oracle: Oracle
-  /** Under which it was touched last. */
+  oracle: Oracle
+  /** Under which it was written last, and when it was changed. */
   spec: SinglePolicySpec
+  writtenMs: number
 }
 
 /** What a store must answer that keeps with each key the policy by which it was written: see {@link CarriedOracle}. */
@@ -21,7 +22,7 @@ export function carriedOracleFor(spec: PolicySpec): Oracle {
   return spec.algorithm === 'concurrency' ? oracleFor(spec) : new CarriedOracle(spec)
 }
 
-/** A key is carried over to other numbers when it is next touched, at that time. */
+/** A key is carried over to other numbers when it is next touched, at that time; one of a fixed window that is not over when it is next changed, as of its last change. */
 class CarriedOracle implements Oracle {
   #spec: SinglePolicySpec
   readonly #keys = new Map<string, Carried>()
@@ -31,35 +32,35 @@ class CarriedOracle implements Oracle {
   }
 
   take(key: OracleKey, cost: number, nowMs: number): OracleDecision {
-    return this.#touched(key, nowMs).take(key, cost, nowMs)
+    return this.#touched(key, nowMs, (oracle) => oracle.take(key, cost, nowMs))
   }
 
   peek(key: OracleKey, cost: number, nowMs: number): OracleDecision {
-    return this.#touched(key, nowMs).peek(key, cost, nowMs)
+    return this.#touched(key, nowMs, (oracle) => oracle.peek(key, cost, nowMs))
   }
 
   refund(key: OracleKey, tokens: number, nowMs: number): OracleDecision {
-    return this.#touched(key, nowMs).refund(key, tokens, nowMs)
+    return this.#touched(key, nowMs, (oracle) => oracle.refund(key, tokens, nowMs))
   }
 
   penalize(key: OracleKey, tokens: number, nowMs: number): OracleDecision {
-    return this.#touched(key, nowMs).penalize(key, tokens, nowMs)
+    return this.#touched(key, nowMs, (oracle) => oracle.penalize(key, tokens, nowMs))
   }
 
   block(key: OracleKey, durationMs: number, nowMs: number): OracleDecision {
-    return this.#touched(key, nowMs).block(key, durationMs, nowMs)
+    return this.#touched(key, nowMs, (oracle) => oracle.block(key, durationMs, nowMs))
   }
 
   reset(key: OracleKey, nowMs: number): OracleDecision {
-    return this.#touched(key, nowMs).reset(key, nowMs)
+    return this.#touched(key, nowMs, (oracle) => oracle.reset(key, nowMs))
   }
 
   reserve(key: OracleKey, cost: number, nowMs: number): OracleBooking {
-    return this.#touched(key, nowMs).reserve(key, cost, nowMs)
+    return this.#touched(key, nowMs, (oracle) => oracle.reserve(key, cost, nowMs))
   }
 
   cancel(booking: OracleBooking, tokens: number, nowMs: number): OracleDecision {
-    return this.#touched(booking.key, nowMs).cancel(booking, tokens, nowMs)
+    return this.#touched(booking.key, nowMs, (oracle) => oracle.cancel(booking, tokens, nowMs))
   }
 
   update(spec: PolicySpec): void {
@@ -78,14 +79,30 @@ class CarriedOracle implements Oracle {
     this.#keys.get(String(key))?.oracle.forget(key)
   }
 
-  #touched(key: OracleKey, nowMs: number): Oracle {
+  #touched<Answer>(key: OracleKey, nowMs: number, ask: (oracle: Oracle) => Answer): Answer {
     const spec = this.#spec
-    const carried = this.#keys.get(String(key)) ?? { oracle: oracleFor(spec), spec }
+    const carried = this.#keys.get(String(key)) ?? { oracle: oracleFor(spec), spec, writtenMs: nowMs }
     this.#keys.set(String(key), carried)
-    if (carried.spec !== spec) carried.oracle.update(spec.algorithm === 'sliding-window' ? { ...spec, isSaved: true } : spec, nowMs)
-    carried.spec = spec
-    return carried.oracle
+    const isOther = carried.spec !== spec
+    const mayWait = isOther && spec.algorithm === 'fixed-window'
+    const oracle = mayWait ? carried.oracle.copy() : carried.oracle
+    const atMs = mayWait && !isOver(oracle, spec, key, nowMs) ? carried.writtenMs : nowMs
+    if (isOther) oracle.update(spec.algorithm === 'sliding-window' ? { ...spec, isSaved: true } : spec, atMs)
+    const before = oracle.stateTextOf(key)
+    const answer = ask(oracle)
+    const isChanged = oracle.stateTextOf(key) !== before
+    if (isChanged) carried.writtenMs = nowMs
+    if (isChanged || !mayWait) Object.assign(carried, { oracle, spec })
+    return answer
   }
+}
+
+/** Whether nothing would be left of what a key has spent, were it carried over now. */
+function isOver(oracle: Oracle, spec: SinglePolicySpec, key: OracleKey, nowMs: number): boolean {
+  const carried = oracle.copy()
+  carried.update(spec, nowMs)
+  carried.block(key, 0, nowMs)
+  return carried.peek(key, 1, nowMs).remaining === spec.limit
 }
 
 /** An exact limiter over a store at given times, whose keys begin with `prefix`. */

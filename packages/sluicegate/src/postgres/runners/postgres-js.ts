@@ -1,5 +1,6 @@
 import { onceInProcess } from '../../once-in-process.js'
 import { notSent, type SqlRow, type SqlRunner } from '../sql-runner.js'
+import { Turns } from '../turns.js'
 
 /** A statement, what it is made of with it: it is written when a connection takes it. */
 interface PendingRows extends PromiseLike<readonly SqlRow[]> {
@@ -30,31 +31,10 @@ const MOST_CONNECTIONS = 10
  * One statement a connection, of all stores of a client. `postgres` would send a second one behind the first: where the server lacks a prepared
  * statement, as behind a pooler, it sends the first once more behind the second, takes the answers of one for those of the other, and waits for ever.
  */
-class ConnectionTurns {
-  private free: number
-  private readonly queue: (() => void)[] = []
-
-  constructor(connections: number) {
-    this.free = connections
-  }
-
-  async run<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.free === 0) await new Promise<void>((resolve) => this.queue.push(resolve))
-    else this.free--
-    try {
-      return await work()
-    } finally {
-      const next = this.queue.shift()
-      if (next === undefined) this.free++
-      else next()
-    }
-  }
-}
-
-const turnsOf = /* @__PURE__ */ onceInProcess('turns of connections', () => new WeakMap<PostgresJsClient, ConnectionTurns>())
+const turnsOf = /* @__PURE__ */ onceInProcess('turns of connections', () => new WeakMap<PostgresJsClient, Turns>())
 
 export function postgresJsRunner(sql: PostgresJsClient): SqlRunner {
-  const turns = turnsOf.get(sql) ?? new ConnectionTurns(sql.options?.max ?? MOST_CONNECTIONS)
+  const turns = turnsOf.get(sql) ?? new Turns(sql.options?.max ?? MOST_CONNECTIONS)
   turnsOf.set(sql, turns)
   return {
     run: ({ text }, values, prepared, signal) =>
