@@ -10,7 +10,7 @@ const MOST_BYTES = 200_000
 const PHONE = { viewport: { width: 360, height: 740 } }
 const DESK = { viewport: { width: 1440, height: 900 } }
 /** One of each kind: a page by hand, a guide, the longest tables, the reference, a program, the records. */
-const KINDS = ['/', '/quick-start', '/benchmarks', '/api/sluicegate', '/examples/take-mjs', '/adr/', '/playground']
+const KINDS = ['/', '/quick-start', '/benchmarks', '/api/sluicegate/redis', '/examples/take-mjs', '/adr/', '/playground']
 
 withBuiltSite()
 
@@ -89,7 +89,8 @@ test('the dark form has no serious finding either', async () => {
 })
 
 test('the longest guides load below 200 kB, too', async () => {
-  for (const path of ['/service', '/guide', '/redis', '/proof', '/scale']) await onPage(path, DESK, ({ page }) => assertIsLight(page))
+  for (const path of ['/service', '/guide', '/redis', '/proof', '/scale', '/api/sluicegate'])
+    await onPage(path, DESK, ({ page }) => assertIsLight(page))
 })
 
 test('the search works without another host, and finds "login"', async () => {

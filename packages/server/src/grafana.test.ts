@@ -216,8 +216,7 @@ longTest('a real Prometheus scrapes the service, runs the alerts, and answers ev
     if (WITHOUT_SERIES.some((pattern) => pattern.test(query))) await prometheus.query(expression)
     else await until(`there are series of ${expression}`, async () => (await prometheus.query(expression)).length > 0)
   }
-  const [up] = await prometheus.query('up{job="sluicegate"}')
-  assert.equal(up?.value[1], '1')
+  await until('it is up', async () => (await prometheus.query('up{job="sluicegate"}'))[0]?.value[1] === '1')
   const [denied] = await prometheus.query('sluicegate_decisions_total{policy="api", outcome="denied"}')
   assert.ok(Number(denied?.value[1]) > 0)
   for (const { name, type, definition = '' } of DASHBOARD.templating.list) {
@@ -278,8 +277,8 @@ function scrapeOf(t: TestContext, service: Service): string {
   const folder = temporaryFolder(t)
   const shipped = readFileSync(join(EXAMPLES, 'prometheus.yml'), 'utf8')
   const host = new URL(service.url).host
-  const ours = shipped.replaceAll('15s', '200ms').replace('127.0.0.1:8080', host)
-  assert.ok(ours.includes(host) && ours.includes('200ms'))
+  const ours = shipped.replaceAll('15s', '500ms').replace('127.0.0.1:8080', host)
+  assert.ok(ours.includes(host) && ours.includes('500ms'))
   writeFileSync(join(folder, 'prometheus.yml'), ours)
   writeFileSync(join(folder, 'alerts.yml'), ALERTS)
   return join(folder, 'prometheus.yml')

@@ -46,14 +46,17 @@ test('after SIGTERM under load each request is answered; the next start knows wh
   const throttle = (): Promise<number> => throttled(resp, 'alice', '99', '1', '86400', '10')
   const first = await serveProcess(t, YAML, ...flags)
   assert.deepEqual([await throttle(), await throttle(), await throttle()], [90, 80, 70])
-  const loading = sendMany(first.url, '/v1/take?policy=other&key=bob', 64, 10)
+  let startMs = Number.POSITIVE_INFINITY
+  // Of a busy machine, what begins well before the end of the drain.
+  const isOver = (): boolean => performance.now() > startMs + 2_000
+  const loading = sendMany(first.url, '/v1/take?policy=other&key=bob', 64, 10, isOver)
   await send(first.url, '/v1/take?policy=wide&key=alice&cost=7')
-  const startMs = performance.now()
+  startMs = performance.now()
   const code = first.end('SIGTERM')
   const answered = await loading
   assert.deepEqual([...answered.keys()], [200])
   assert.equal(await code, 0)
-  assert.ok(performance.now() - startMs < 10_000)
+  assert.ok(performance.now() - startMs < 30_000)
   assert.ok(!existsSync(resp))
   const second = await serveProcess(t, YAML, ...flags)
   assert.equal((await send(second.url, '/v1/peek?policy=wide&key=alice')).body.remaining, 493)

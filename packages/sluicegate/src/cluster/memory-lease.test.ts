@@ -17,7 +17,7 @@ import { grantIn, numbersOfLease } from './message.js'
 const START_MS = 1_789_000_000_000
 const HORIZON_MS = 50
 const LEASE_US = leaseUsOf(HORIZON_MS)
-const HISTORIES = shortOrLong(15, 60)
+const HISTORIES = shortOrLong(15, 30)
 const STEPS = 80
 
 /** What a history goes by: the policy as it is kept, for how long a lease leaves room, and a grant as a process takes it in. */

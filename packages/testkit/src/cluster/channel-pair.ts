@@ -1,9 +1,12 @@
 import { EventEmitter } from 'node:events'
+import { after, before } from 'node:test'
 import type { ParentChannel, WorkerProcess } from '../../../sluicegate/dist/cluster/channel.js'
 import { primary } from '../../../sluicegate/dist/cluster/primary.js'
 import { type ServeOptions, serveLimiter } from '../../../sluicegate/dist/cluster/serve-limiter.js'
 import type { SharedOptions } from '../../../sluicegate/dist/index.js'
-import { createLimiter, manualClock, type Policy } from '../../../sluicegate/dist/index.js'
+import { createLimiter, type ManualClock, manualClock, type Policy } from '../../../sluicegate/dist/index.js'
+
+const MS_OF_A_TURN = 0.25
 
 /** One end of a channel within this process: what is sent arrives at the other end in a later turn, as a copy. */
 class End extends EventEmitter {
@@ -75,6 +78,21 @@ export async function turns(count = 6): Promise<void> {
 }
 
 export const START_MS = 1_789_000_000_000
+
+/** A clock that goes on with each turn of the event loop until the tests of a file are over: where the machine stands still no lease comes too late. */
+export function clockOfTurns(): ManualClock {
+  const clock = manualClock(START_MS)
+  let isOver = false
+  const turn = (): void => {
+    clock.advance(MS_OF_A_TURN)
+    if (!isOver) setImmediate(turn)
+  }
+  before(() => turn())
+  after(() => {
+    isOver = true
+  })
+  return clock
+}
 
 /** A primary and a worker within this process, on one clock. */
 export function fleet<P extends Policy>(

@@ -1,4 +1,4 @@
-import { createServer } from 'node:net'
+import { createServer, type ListenOptions } from 'node:net'
 
 /** Below what systems give to outgoing connections, so that no connection gets one by chance. */
 const LOWEST = 10_000
@@ -6,20 +6,29 @@ const PORTS = 10_000
 /** So far above is where a cluster's node talks to the others. */
 const BUS = 10_000
 
-/** Ports of this machine without a listener now, each with the one 10,000 above. */
+/** Ports of this machine without a listener, each with the one 10,000 above. No other process gets them here as long as this one runs. */
 export async function freePorts(count: number): Promise<number[]> {
   const free = new Set<number>()
   while (free.size < count) {
     const port = LOWEST + Math.floor(Math.random() * PORTS)
-    if ((await isFree(port)) && (await isFree(port + BUS))) free.add(port)
+    if ((await isOurs(port)) && (await isFree({ port })) && (await isFree({ port: port + BUS }))) free.add(port)
   }
   return [...free]
 }
 
-function isFree(port: number): Promise<boolean> {
+/** The port belongs to whoever listens at its name, which is in no folder and goes with the process. Where a system has no such names, it is free. */
+function isOurs(port: number): Promise<boolean> {
+  const server = createServer().unref()
+  return new Promise((resolve) => {
+    server.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code !== 'EADDRINUSE'))
+    server.listen(`\0sluicegate-port-${port}`, () => resolve(true))
+  })
+}
+
+function isFree(at: ListenOptions): Promise<boolean> {
   const server = createServer()
   return new Promise((resolve) => {
     server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+    server.listen({ ...at, host: '127.0.0.1' }, () => server.close(() => resolve(true)))
   })
 }

@@ -37,13 +37,19 @@ export function send(
   })
 }
 
-/** How often each status came for `perConnection` requests of each of `connections` connections; an error is 0. */
-export async function sendMany(url: string, path: string, connections: number, perConnection: number): Promise<Map<number, number>> {
+/** How often each status came for `perConnection` requests of each of `connections` connections, or fewer once it `isOver`; an error is 0. */
+export async function sendMany(
+  url: string,
+  path: string,
+  connections: number,
+  perConnection: number,
+  isOver = (): boolean => false,
+): Promise<Map<number, number>> {
   const statuses = new Map<number, number>()
   await Promise.all(
     Array.from({ length: connections }, async () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-      for (let i = 0; i < perConnection; i++) {
+      for (let i = 0; i < perConnection && !isOver(); i++) {
         const { status } = await send(url, path, { agent }).catch(({ code }: NodeJS.ErrnoException) => ({
           status: code === 'ECONNREFUSED' ? -1 : 0,
         }))
