@@ -55,14 +55,19 @@ async function run(): Promise<void> {
       const of: StreamsRow[] = []
       for (const way of ways) of.push(await streamed(policy, way, streams, values.quick ? 2 : 20))
       rows.push(...of.map((row) => ({ ...row, policy: policy.algorithm, streams })))
-      tables.push(waysTable(`${policy.algorithm}, ${streams} streams`, of))
+      tables.push(waysTable(`${policy.algorithm}, ${streams} streams`, of, { 'tokens in them': ({ wasted }) => percent(wasted) }))
     }
   }
   const costs = costsOf(values.quick ? 200_000 : 2_000_000)
   tables.push(tableOf({ name: 'a piece, in process' }, Object.entries(costs), { '': ([what]) => what, ns: ([, ns]) => ns.toFixed(0) }))
   const overRedis: RedisRow[] = []
   for (const way of WAYS_THERE) overRedis.push(await streamedOverRedis(POLICIES[1] as Policy, way, 32, values.quick ? 1 : 5))
-  tables.push(redisTable('over Redis, fixed-window, 32 streams', overRedis))
+  tables.push(
+    waysTable('over Redis, fixed-window, 32 streams', overRedis, {
+      'calls per 1,000 pieces': ({ calls }) => calls.toFixed(1),
+      'ns a piece': ({ ns }) => whole(ns),
+    }),
+  )
   const atOnce = await opensAtOnce()
   tables.push(
     tableOf({ name: '1,000 opens of 0.10 at once against 5.00, over Redis' }, [atOnce], {
@@ -81,27 +86,21 @@ async function run(): Promise<void> {
   })
 }
 
-function redisTable(name: string, rows: readonly RedisRow[]): Table {
-  const percent = (value: number): string => `${value.toFixed(1)} %`
-  return tableOf({ name }, rows, {
+type Columns<Row> = Readonly<Record<string, (row: Row) => string>>
+
+/** What each way made of the budget, and columns of its own. */
+function waysTable<Row extends StreamsRow>(name: string, rows: readonly Row[], own: Columns<Row>): Table {
+  const ways: Columns<Row> = {
     '': (row) => row.name,
     'budget used': ({ used }) => percent(used),
     'over, tokens': ({ over }) => whole(over),
     'answers cut': ({ cut }) => percent(cut),
-    'calls per 1,000 pieces': ({ calls }) => calls.toFixed(1),
-    'ns a piece': ({ ns }) => whole(ns),
-  })
+  }
+  return tableOf({ name }, rows, { ...ways, ...own })
 }
 
-function waysTable(name: string, rows: readonly StreamsRow[]): Table {
-  const percent = (value: number): string => `${value.toFixed(1)} %`
-  return tableOf({ name }, rows, {
-    '': (row) => row.name,
-    'budget used': ({ used }) => percent(used),
-    'over, tokens': ({ over }) => whole(over),
-    'answers cut': ({ cut }) => percent(cut),
-    'tokens in them': ({ wasted }) => percent(wasted),
-  })
+function percent(value: number): string {
+  return `${value.toFixed(1)} %`
 }
 
 /** Nanoseconds, the median of seven rounds in turns. */

@@ -6,11 +6,8 @@ import { keyOf, policyOf, withoutPermits } from './policies.js'
 
 /** `SG.OPEN policy key [EXPECT tokens] [MOST tokens] [TTL ms] [OVER cut|wait|finish] [PRIORITY name]` */
 export const open: Command = {
-  name: 'sg.open',
-  arity: -3,
+  ...ofHolds('sg.open', -3, 'Begins work whose cost is known only afterwards.'),
   keyAt: 2,
-  flags: ['write', 'fast'],
-  summary: 'Begins work whose cost is known only afterwards.',
   run(client, args, reply) {
     const served = withoutPermits(policyOf(client, args.text(1)))
     const key = keyOf(args)
@@ -28,11 +25,7 @@ export const open: Command = {
 
 /** `SG.ADD hold cost [CALL number]` */
 export const add: Command = {
-  name: 'sg.add',
-  arity: -3,
-  keyAt: 0,
-  flags: ['write', 'fast'],
-  summary: 'Spends a piece of open work.',
+  ...ofHolds('sg.add', -3, 'Spends a piece of open work.'),
   run({ context: { engine } }, args, reply) {
     if (args.count !== 3 && args.count !== 5) throw wrongArguments('sg.add')
     const answer = engine.holds.add(args.text(1), integer(args, 2), callIn(args, 3))
@@ -46,11 +39,7 @@ export const add: Command = {
 
 /** `SG.CLOSE hold [cost] [CALL number]` */
 export const close: Command = {
-  name: 'sg.close',
-  arity: -2,
-  keyAt: 0,
-  flags: ['write', 'fast'],
-  summary: 'Ends open work with its true cost.',
+  ...ofHolds('sg.close', -2, 'Ends open work with its true cost.'),
   run({ context: { engine } }, args, reply) {
     if (args.count > 5) throw wrongArguments('sg.close')
     const hasCost = args.count % 2 === 1
@@ -60,6 +49,10 @@ export const close: Command = {
       writeAll(writer, used, over, decision.remaining)
     })
   },
+}
+
+function ofHolds(name: string, arity: number, summary: string): Omit<Command, 'run'> {
+  return { name, arity, keyAt: 0, flags: ['write', 'fast'], summary }
 }
 
 function askedIn(args: CommandReader): { readonly asked: WorkAsked; readonly priority: string | undefined } {
