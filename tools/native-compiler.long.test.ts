@@ -6,7 +6,8 @@ import { trackedFiles } from './check-import-circles.js'
 import { configOptions, exampleOf } from './config-options.js'
 import { missingOf, optionsPage } from './options-page.js'
 
-const SOURCE = /^(?<folder>(?:packages\/[^/]+|bench|lab|site|deploy)\/)src\/(?<path>.+?)(?<test>\.test)?\.ts$/
+/** What users get; compiled by either compiler tests and tools do the same. */
+const SOURCE = /^(?<folder>packages\/(?:sluicegate|config|commands|server)\/)src\/(?<path>(?!.*\.test\.).+)\.ts$/
 
 const known = new Map<string, ts.CompilerOptions>()
 
@@ -21,17 +22,16 @@ function optionsOf(project: string): ts.CompilerOptions {
 test('the compiler in native code writes what the one in JavaScript writes', () => {
   let compared = 0
   const others = trackedFiles(SOURCE).filter((source) => {
-    const { folder = '', path, test: kind = '' } = source.match(SOURCE)?.groups ?? {}
-    const file = `${folder}dist/${path}${kind}.js`
+    const { folder = '', path } = source.match(SOURCE)?.groups ?? {}
+    const file = `${folder}dist/${path}.js`
     if (!existsSync(file)) return false
     compared++
-    const ofTests = `${folder}tsconfig.test.json`
-    const compilerOptions = optionsOf(kind !== '' && existsSync(ofTests) ? ofTests : `${folder}tsconfig.json`)
+    const compilerOptions = optionsOf(`${folder}tsconfig.json`)
     const { outputText } = ts.transpileModule(readFileSync(source, 'utf8'), { compilerOptions, fileName: source })
     return outputText !== readFileSync(file, 'utf8')
   })
   assert.deepEqual(others, [])
-  assert.ok(compared > 1000, `${compared} files`)
+  assert.ok(compared > 600, `${compared} files`)
 })
 
 test('the page has a heading for each option with type, default, example and link', () => {

@@ -21,8 +21,8 @@ async function proven(t: TestContext, name: string, scale: number): Promise<Verd
 }
 
 for (const [name, scale] of [
-  ['reloads', 0.1],
-  ['stops', 0.1],
+  ['reloads', 0.02],
+  ['stops', 0.06],
   ['kill', 0.2],
 ] as const)
   test(`a short run of the proof "${name}" of the service holds`, async (t) => {

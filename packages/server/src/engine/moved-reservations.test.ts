@@ -21,7 +21,7 @@ const TIERS = {
 } as const
 type Tier = keyof typeof TIERS
 const ALGORITHMS = ['token-bucket', 'fixed-window', 'sliding-log'] as const
-const HISTORIES = shortOrLong(40, 250)
+const HISTORIES = shortOrLong(40, 100)
 const STEPS = 30
 
 function setUp(t: TestContext, algorithm: string, tiers = true) {

@@ -188,7 +188,7 @@ function poisson(random: Random, mean: number): number {
   return count
 }
 
-const HISTORIES = shortOrLong(50, 300)
+const HISTORIES = shortOrLong(50, 120)
 const TTL = { ttlSeconds: 10, idleMs: 600_000 }
 
 test('in random histories no interval admits more than the stated bound', () => {

@@ -1,9 +1,8 @@
-import { shortOrLong } from 'sluicegate-testkit'
 import { conformanceOverStore } from 'sluicegate-testkit/stores/store-conformance.js'
 import { overObjects } from 'sluicegate-testkit/stores/store-limiters.js'
 
 conformanceOverStore('objects', overObjects, {
-  share: shortOrLong(0.002, 0.01),
+  share: 0.002,
   inShortRun: ['sliding window'],
   // A Worker times no wait, which `misuse` tries as well, and the policy is the object's own.
   without: ['waiting', 'misuse', 'updates', 'denialEvents', 'holds'],

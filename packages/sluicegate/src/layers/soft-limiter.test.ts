@@ -131,7 +131,8 @@ async function history(seed: number, shared: boolean, fault: Fault): Promise<{ s
   const seen: string[] = []
   const soft = percents.map((percent) => `${percent}%` as const)
   const onSoft = ({ key, threshold }: SoftLimitEvent): void => void seen.push(`${Math.floor(clock.nowMs() / MINUTE)} ${key} ${threshold}`)
-  const plain = (each: Policy) => (shared ? createLimiter(each, { store, clock, mode: 'exact' }) : createLimiter(each, { clock }))
+  const plain = (each: Policy) =>
+    shared ? createLimiter(each, { store, clock, mode: 'exact' }) : createLimiter(each, { clock, maxKeys: 100 })
   const faulty = (each: Policy) =>
     fault === 'announces each'
       ? createLimiter(fixedWindow({ limit: 1_000_000, window: '1m' }), { clock })

@@ -6,7 +6,7 @@ import { FAULTY, SOUND } from 'sluicegate-testkit/leases/lease-rules.js'
 
 // A part of `npm run prove:leases`.
 
-const HISTORIES = shortOrLong(40, 750)
+const HISTORIES = shortOrLong(40, 250)
 const MOST_FOR_A_FAULT = 20_000
 /** Where a fault is found late, the search begins shortly before. */
 const SHORTLY_BEFORE: Readonly<Record<string, number>> = {

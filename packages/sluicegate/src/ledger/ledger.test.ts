@@ -171,7 +171,7 @@ async function mismatch(seed: number, shared: boolean, fault: Fault): Promise<st
   const policy = levels({ org: fixedWindow({ limit: 5_000, window: 'day' }), user: fixedWindow({ limit: 1_000, window: 'day' }) })
   const limiter = shared
     ? createLimiter(policy, { clock, ledger, store: casStore(memoryStore({ clock })), mode: 'exact' })
-    : createLimiter(policy, { clock, ledger })
+    : createLimiter(policy, { clock, ledger, maxKeys: 100 })
   const works: Hold[] = []
   const peek = async (user: string) =>
     ((await limiter.peek(['acme', user])).parts ?? []).map(({ remaining }, i) => (i === 0 ? 5_000 : 1_000) - remaining)

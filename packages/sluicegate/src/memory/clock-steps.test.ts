@@ -268,7 +268,7 @@ function interruptNextTake(t: { readonly mock: { method: (typeof test)['mock']['
   })
 }
 
-const SEEDS = shortOrLong(20, 60)
+const SEEDS = shortOrLong(20, 30)
 const few = { limit: 3, window: '1s' } as const
 const POLICIES: readonly (readonly [string, Policy, number])[] = [
   ['token bucket', tokenBucket(few), 3],

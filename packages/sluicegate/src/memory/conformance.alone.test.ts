@@ -3,11 +3,11 @@ import { attachLimiter, createLimiter } from '../index.js'
 
 const conformanceInLongRun: typeof conformance = IS_LONG_RUN ? conformance : () => undefined
 /** For the ends that differ from the first in few places. */
-const AGAIN: ConformanceChoice = { share: 0.05 }
+const AGAIN: ConformanceChoice = { share: 0.005 }
 /** What depends on the end of a limiter that is asked, or on what stands before it. */
 const AT_ANY_END: ConformanceChoice['shared'] = ['verbs', 'blocks', 'updates', 'misuse', 'statsAndEvents', 'reserving']
 
-conformance('memory', createLimiter, { share: shortOrLong(0.005, 0.05) })
+conformance('memory', createLimiter, { share: shortOrLong(0.005, 0.02) })
 
 conformanceInLongRun(
   'memory, attached',

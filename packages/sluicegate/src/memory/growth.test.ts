@@ -138,7 +138,7 @@ const MORNING_MS = Date.UTC(2026, 8, 10, 8)
 const HOUR_MS = 3_600_000
 const LIMIT = 3
 const NEW_CLIENTS = 1000
-const FLOOD = shortOrLong(90_000, 400_000)
+const FLOOD = shortOrLong(60_000, 200_000)
 
 const three = { limit: LIMIT, window: '1d' } as const
 const POLICIES: readonly Policy[] = [

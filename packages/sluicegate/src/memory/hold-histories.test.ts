@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HOLD_FAULTS, holdMismatch, savedHoldSeeds, seedsFrom, shortOrLong } from 'sluicegate-testkit'
 
-const HISTORIES = shortOrLong(100, 5_000)
+const HISTORIES = shortOrLong(50, 400)
 /** A fault is found by one of so many. */
 const UNTIL_FOUND = 200
 

@@ -19,10 +19,10 @@ import {
 } from 'sluicegate-testkit'
 import { createLimiter, type Limiter, slidingLog } from '../index.js'
 
-const PLAIN_SEQUENCES = shortOrLong(150, 1_500)
+const PLAIN_SEQUENCES = shortOrLong(150, 600)
 /** Of each algorithm, with all verbs. */
-const SEQUENCES = shortOrLong(15, 200)
-const NEWEST_FIRST = shortOrLong(10, 100)
+const SEQUENCES = shortOrLong(15, 80)
+const NEWEST_FIRST = shortOrLong(10, 40)
 
 test('every seed that once found something still finds nothing', () => {
   for (const algorithm of [undefined, ...ALGORITHM_NAMES]) {

@@ -73,7 +73,7 @@ for (const { name, policies } of KINDS) {
     for (let seed = 1; seed <= 20; seed++) {
       const roll = dice(seed)
       const clock = manualClock(MIDNIGHT + roll(86_400_000))
-      const stays = createLimiter(policy, { clock })
+      const stays = createLimiter(policy, { clock, maxKeys: 8 })
       let moves = createLimiter(policy, { clock, maxKeys: 3 })
       for (let i = 0; i < 60; i++) {
         const [one, same] = step(roll, clock, policy, [stays, moves], true)
@@ -91,10 +91,10 @@ for (const { name, policies } of KINDS) {
     for (let seed = 1; seed <= 20; seed++) {
       const roll = dice(seed)
       const clock = manualClock(MIDNIGHT + roll(86_400_000))
-      const updated = createLimiter(policy, { clock })
+      const updated = createLimiter(policy, { clock, maxKeys: 8 })
       for (let i = 0; i < 25; i++) step(roll, clock, policy, [updated], false)
       const next = roll(2) === 0 ? other : policy
-      const moved = createLimiter(next, { clock })
+      const moved = createLimiter(next, { clock, maxKeys: 8 })
       const bytes = inMemory(updated).saveKey('k') as Uint8Array
       updated.update(next)
       inMemory(moved).loadKey('k', bytes)

@@ -11,7 +11,7 @@ import type { RunningJob } from './queue-options.js'
 // Jobs that are settled late: what they return is bounded by what is still owed, and goes to the account that was charged.
 
 const START_MS = 1_790_000_000_000
-const HISTORIES = shortOrLong(10, 75)
+const HISTORIES = shortOrLong(10, 30)
 
 const MAKERS = { tokenBucket, gcra, fixedWindow, slidingWindow, slidingLog }
 
@@ -30,7 +30,7 @@ function takeAll(limiter: Limiter, key = 'k'): number {
 
 function limiterOf(policy: Policy, options: object = {}): { limiter: Limiter; clock: ManualClock } {
   const clock = manualClock(START_MS)
-  return { limiter: createLimiter(policy, { clock, ...options }), clock }
+  return { limiter: createLimiter(policy, { clock, maxKeys: 100, ...options }), clock }
 }
 
 for (const [name, make] of Object.entries(MAKERS)) {

@@ -9,7 +9,7 @@ import type { Overflow } from './queue-options.js'
 // Random lives of a queue: whatever is run, aborted, paused and cleared, the policy and the bounds hold, and every promise settles.
 
 const SEED = 20_261_122
-const RUNS = shortOrLong(25, 150)
+const RUNS = shortOrLong(25, 60)
 const START_MS = 1_760_000_000_000
 const WINDOW_MS = 1000
 
@@ -89,7 +89,7 @@ async function assertLife(
   life: readonly Move[],
 ): Promise<void> {
   const clock = manualClock(START_MS)
-  const limiter = createLimiter(policy, { clock, queue })
+  const limiter = createLimiter(policy, { clock, queue, maxKeys: 100 })
   const started: Started[] = []
   const running = new Set<() => void>()
   const aborts: AbortController[] = []

@@ -218,7 +218,7 @@ test('the keys with the most calls and the most denials are listed, and looks ar
   assert.throws(() => createRateTable({ hotKeys: -1 }), { code: 'OPTION_INVALID' })
 })
 
-const HISTORIES = shortOrLong(2_000, 12_000)
+const HISTORIES = shortOrLong(600, 3_000)
 const HISTORIES_PER_TABLE = 2_000
 const SEED = 20_261
 

@@ -88,7 +88,7 @@ async function settledOnStore(
 
 // Jobs over a real server that are settled late.
 
-const HISTORIES = shortOrLong(4, 20)
+const HISTORIES = shortOrLong(4, 10)
 const redis = await ownRedis()
 const client = createClient({ url: redis.server.url })
 await client.connect()

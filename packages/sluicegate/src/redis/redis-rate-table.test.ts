@@ -8,7 +8,7 @@ import { type RandomCall, randomCalls } from 'sluicegate-testkit/twins/compare-t
 import { createRateTable } from '../rate-table/create-rate-table.js'
 import { createRedisRateTable, rateTableOver } from './redis-rate-table.js'
 
-const HISTORIES = shortOrLong(50, 500)
+const HISTORIES = shortOrLong(50, 150)
 const SEED = 20_261
 const PATIENT_MS = 30_000
 const RATE = { maxBurst: 15, count: 30, periodS: 60 }

@@ -9,7 +9,7 @@ import { preciseClock } from '../time/clock.js'
 import { RedisKeys } from './redis-keys.js'
 import { RedisRegionPool } from './redis-region-pool.js'
 
-const SEQUENCES = shortOrLong(30, 200)
+const SEQUENCES = shortOrLong(15, 60)
 const STEPS = 60
 const START_US = 1_700_000_000_000_000
 const DRAW = { want: 50, least: 1, demand: 1, leadUs: 250_000, foreseenUs: 0 }

@@ -7,9 +7,9 @@ import { exactLimiter } from 'sluicegate-testkit/twins/fleet-replay.js'
 import { concurrency, fixedWindow, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 
 /** Of each algorithm. */
-const SEQUENCES = shortOrLong(4, 25)
+const SEQUENCES = shortOrLong(4, 10)
 /** How often two versions take turns on a key. */
-const TURNS = shortOrLong(5, 20)
+const TURNS = shortOrLong(5, 10)
 const START_MS = 1_789_000_000_000
 
 const redis = await ownRedis()

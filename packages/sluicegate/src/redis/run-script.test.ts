@@ -198,7 +198,7 @@ test('whatever else a server says is an outage, and no decision', () => {
 
 // What the histories of leases run on is what the scripts do.
 
-const SEQUENCES = shortOrLong(25, 100)
+const SEQUENCES = shortOrLong(25, 50)
 
 const redis = await ownRedis()
 after(() => redis.stop())

@@ -19,12 +19,12 @@ import { exactLimiter, FleetReplay, namedPolicy } from 'sluicegate-testkit/twins
 import { SCRIPTS } from './scripts.gen.js'
 
 /** Of each algorithm; some 22 steps each. */
-const SEQUENCES = shortOrLong(3, 75)
+const SEQUENCES = shortOrLong(3, 25)
 /** The same with changes of policy. */
-const WITH_UPDATES = shortOrLong(2, 50)
+const WITH_UPDATES = shortOrLong(2, 16)
 /** Of thousands of permits a take. */
-const OF_PERMITS = shortOrLong(2, 15)
-const NEWEST_FIRST = shortOrLong(5, 50)
+const OF_PERMITS = shortOrLong(2, 8)
+const NEWEST_FIRST = shortOrLong(5, 20)
 
 const seedsBoth = (count: number): readonly number[] => [...seedsFrom(1, count), ...largeSeeds(count)]
 

@@ -12,7 +12,7 @@ import { RedisKeys } from './redis-keys.js'
 import { RedisScripts } from './redis-scripts.js'
 import { SCRIPTS } from './scripts.gen.js'
 
-const SEQUENCES = shortOrLong(1, 15)
+const SEQUENCES = shortOrLong(1, 6)
 const STEPS = 60
 const START_US = 1_789_000_000_000_000
 const HORIZON_MS = 5
@@ -106,7 +106,7 @@ async function keptOf(prefix: string): Promise<readonly unknown[]> {
 }
 
 describe('unrolled takes', async () => {
-  const SEQUENCES = shortOrLong(1, 15)
+  const SEQUENCES = shortOrLong(1, 6)
   const STEPS = 60
   const START_MS = 1_789_000_000_000
 

@@ -244,7 +244,7 @@ async function firstRegionExcess(seeds: Iterable<number>, rules: RegionRules, fo
   return { histories, admitted, alone, excess: undefined }
 }
 
-const HISTORIES = shortOrLong(2, 20)
+const HISTORIES = shortOrLong(2, 6)
 const MOST_FOR_A_FAULT = 1_500
 
 for (const form of REGION_FORMS) {

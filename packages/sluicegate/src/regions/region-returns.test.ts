@@ -11,7 +11,7 @@ import type { RegionPool } from '../shared/region-pool.js'
 import { regionTermsOf } from './region-terms.js'
 import { noCounts, RegionRenewals } from './renewals.js'
 
-const SEEDS = shortOrLong(12, 60)
+const SEEDS = shortOrLong(12, 25)
 const LIMIT = 1000
 /** A slow key is kept warm for one more lease. */
 const [FIRST_US, LEFT_US, ENDED_US] = [1_000_000, 5_000_000, 9_000_000]

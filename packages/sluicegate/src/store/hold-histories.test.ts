@@ -11,7 +11,7 @@ import { StoredHolds } from './stored-holds.js'
 
 type Work = Hold<Awaitable<boolean>, 'later'>
 
-const HISTORIES = shortOrLong(40, 1_000)
+const HISTORIES = shortOrLong(20, 150)
 /** A fault is found by one of so many. */
 const UNTIL_FOUND = 100
 const STEPS = 80

@@ -8,7 +8,7 @@ import { manualClock } from '../time/clock.js'
 import { casStoreOf } from './cas.js'
 
 /** Of each algorithm; some 22 steps each. */
-const SEQUENCES = shortOrLong(5, 75)
+const SEQUENCES = shortOrLong(5, 25)
 /** One clock: they do not drift apart. */
 const NO_DRIFT = Number.POSITIVE_INFINITY
 

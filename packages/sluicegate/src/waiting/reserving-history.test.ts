@@ -5,7 +5,7 @@ import { RESERVED_SPECS, reservedHistory } from 'sluicegate-testkit/history/rese
 import { createLimiter, gcra, manualClock, tokenBucket } from '../index.js'
 import { type ReservationService, reservationOf } from './reserving.js'
 
-const SEEDS = Array.from({ length: shortOrLong(250, 1000) }, (_, i) => 20_261_121 + i)
+const SEEDS = Array.from({ length: shortOrLong(250, 500) }, (_, i) => 20_261_121 + i)
 
 /** The first excess of a history. */
 function played(seed: number, policyOf: typeof tokenBucket | typeof gcra) {

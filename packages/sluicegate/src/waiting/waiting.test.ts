@@ -153,7 +153,7 @@ const SPECS: readonly RateSpec[] = [
   { limit: 7, windowMs: 60_000, burst: 3 },
   { limit: 3, windowMs: 1000, burst: 20 },
 ]
-const SEEDS = Array.from({ length: shortOrLong(50, 200) }, (_, i) => 20_261_122 + i)
+const SEEDS = Array.from({ length: shortOrLong(50, 100) }, (_, i) => 20_261_122 + i)
 const KEYS = ['a', 'b']
 
 interface Admission {

@@ -138,7 +138,7 @@ export function allsOf(name: string, fixture: Fixtures): void {
     const random = new Random(8)
     const { checked, clock } = await fixture(all, { maxKeys: 20 })
     const admissions = []
-    for (let i = 0; i < Math.max(shortOrLong(400, 1000), 3000 * fixture.store.share); i++) {
+    for (let i = 0; i < Math.max(shortOrLong(400, 600), 3000 * fixture.store.share); i++) {
       clock.advance(Math.round(random.pick([0, 0, 1, 10, 100 * random.fraction()]) * 1000) / 1000)
       const cost = random.chance(0.7) ? 1 : random.integer(1, 12)
       if ((await checked.take('k', cost)).allowed) admissions.push({ atUs: Math.round(clock.nowMs() * 1000), cost })

@@ -58,7 +58,7 @@ export function blocks(name: string, fixture: Fixtures, policyOf: MakePolicy): v
     const { limiter } = await fixture(tenASecond, { maxKeys: 2000 })
     await limiter.block('bad', '30d')
     // Each key may be an object with a core of its own, of which a process has room for some thousand.
-    const taken = await times(shortOrLong(60, 200), (i) => limiter.take(`good:${i}`))
+    const taken = await times(shortOrLong(60, 100), (i) => limiter.take(`good:${i}`))
     const denied = taken.filter(({ allowed }) => !allowed)
     assert.deepEqual(denied, [])
     assert.equal((await limiter.take('bad')).allowed, false)

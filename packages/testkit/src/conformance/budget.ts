@@ -18,7 +18,7 @@ const POLICIES = [
 /** The first, the shortest and the longest in a short run. */
 const IN_TIME = POLICIES.filter((_, i) => IS_LONG_RUN || i % 2 === 0)
 /** Random costs of which the retry-after is tried. */
-const RETRIES = shortOrLong(30, 200)
+const RETRIES = shortOrLong(30, 60)
 
 /** {@link budget} of policies with each algorithm. */
 export function budgets(name: string, fixture: Fixtures, policyOf: MakePolicy): void {

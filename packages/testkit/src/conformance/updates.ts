@@ -57,7 +57,7 @@ export function updates(name: string, fixture: Fixtures, policyOf: MakePolicy): 
   test(`${name}: updates in a row lose nothing and give nothing`, async () => {
     const { limiter } = await fixture(hundred)
     for (let i = 0; i < 50; i++) await limiter.take(`k${i}`, 60)
-    for (let i = 0; i < Math.max(shortOrLong(60, 150), 1000 * fixture.store.share); i++)
+    for (let i = 0; i < Math.max(shortOrLong(60, 100), 1000 * fixture.store.share); i++)
       limiter.update(policyOf({ limit: 100 + (i % 7), window: '1h' }))
     limiter.update(hundred)
     for (let i = 0; i < 50; i++) assert.equal((await limiter.peek(`k${i}`)).remaining, 40)

@@ -10,13 +10,13 @@ import { SCENARIOS } from './scenarios.js'
 import { checkModel, MODEL_FAULTS, readReport, SMALL_CHECKS } from './spin.js'
 
 // What every run of the tests explores; `npm run prove:schedules` goes further.
-const MOST = shortOrLong(20, 1_000)
+const MOST = shortOrLong(20, 300)
 const SEARCHES = [
   { preemptions: 2, deaths: 0, most: MOST },
   { preemptions: 1, deaths: 1, most: MOST },
 ]
 /** Beyond those bounds, by chance. */
-const WALKS = { walks: shortOrLong(3, 40), seed: 20_240_901 }
+const WALKS = { walks: shortOrLong(3, 20), seed: 20_240_901 }
 /** In a short run every third scenario. */
 const STEP = 3
 const LEAST_SCHEDULES = shortOrLong(30, 100) * MOST

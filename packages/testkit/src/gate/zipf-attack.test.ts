@@ -4,7 +4,7 @@ import { longTest, shortOrLong } from '../run-length.js'
 import { type AttackOptions, type AttackResult, zipfAttack } from './zipf-attack.js'
 
 const TRAFFIC: Omit<AttackOptions, 'seed' | 'floodPerSecond' | 'width'> = {
-  seconds: shortOrLong(8, 120),
+  seconds: shortOrLong(8, 30),
   requestsPerSecond: 4_000,
   honestKeys: 50_000,
   exponent: 0.9,

@@ -7,6 +7,8 @@ import { type HoldFault, HoldsOracle } from './holds-oracle.js'
 
 const START_MS = 1_789_000_020_000
 const STEPS = 120
+/** A table for the few keys of a history: thousands of larger ones are gigabytes until they are collected. */
+const MAX_KEYS = 16
 
 /** Where a limiter and the oracle first differ. */
 export interface HoldMismatch {
@@ -30,7 +32,7 @@ export function holdMismatch(seed: number, fault?: HoldFault): HoldMismatch | un
   const random = new Random(seed)
   let specs = Array.from({ length: random.integer(1, 3) }, () => randomSpec(random))
   const clock = manualClock(START_MS)
-  const limiter = createLimiter(policyOfAll(specs), { clock })
+  const limiter = createLimiter(policyOfAll(specs), { clock, maxKeys: MAX_KEYS })
   const oracle = new HoldsOracle(specs, fault)
   const history = new History(random, limiter, oracle, clock, specs.length)
   try {

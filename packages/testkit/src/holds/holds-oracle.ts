@@ -179,7 +179,9 @@ export class HoldsOracle {
     const nowUs = toUs(nowMs)
     const part = this.parts[i] as Oracle
     let soonestMs = Number.POSITIVE_INFINITY
-    for (const fromUs of [nowUs, ...this.works.map(({ endUs }) => endUs).filter((endUs) => endUs > nowUs)]) {
+    // What holds nothing frees nothing when it ends.
+    const holding = this.works.filter(({ keys, rest, endUs }) => keys[i] === key && rest > 0 && endUs > nowUs)
+    for (const fromUs of new Set([nowUs, ...holding.map(({ endUs }) => endUs)])) {
       const need = this.held(i, key, fromUs) + cost
       const { retryAfterMs } = part.peek(key, need, nowMs)
       soonestMs = Math.min(soonestMs, Math.max(ceilMs(fromUs - nowUs), retryAfterMs))

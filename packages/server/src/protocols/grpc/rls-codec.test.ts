@@ -15,8 +15,8 @@ import { limitResponseWriter } from './rls.js'
 import { readLimitRequest } from './rls-codec.js'
 import { GrpcError, STATUS } from './status.js'
 
-const MESSAGES = shortOrLong(300, 2_000)
-const MUTATIONS = shortOrLong(2_000, 10_000)
+const MESSAGES = shortOrLong(300, 1_000)
+const MUTATIONS = shortOrLong(2_000, 4_000)
 
 // The compiler's codec swallows a byte order mark.
 const short = fc.oneof(fc.string({ maxLength: 12 }), fc.string({ unit: 'binary', maxLength: 6 })).map((one) => one.replaceAll('\uFEFF', ''))
@@ -223,8 +223,8 @@ test('a message beyond the bound is refused before it arrives, and so is a compr
 })
 
 describe('rlqs codec', () => {
-  const MESSAGES = shortOrLong(500, 2_500)
-  const MUTATIONS = shortOrLong(2_000, 10_000)
+  const MESSAGES = shortOrLong(500, 1_000)
+  const MUTATIONS = shortOrLong(2_000, 4_000)
 
   const text = fc.string({ maxLength: 12 }).map((one) => one.replaceAll('\uFEFF', '').replaceAll('__proto__', ''))
   const count = fc.bigInt({ min: 0n, max: 2n ** 40n })

@@ -134,7 +134,7 @@ test('equal names in values do not count', () => {
 const burst = tokenBucket({ name: 'burst', limit: 9, window: '1s' })
 const both = allOf([burst, slidingLog({ limit: 9, window: '1s' })], { name: 'both' })
 const engine = new Engine([burst, both].map((policy) => ({ policy, maxKeys: 1_000, onFull: 'evict' })))
-const RUNS = { numRuns: shortOrLong(300, 4_000), seed: 20_261_121 }
+const RUNS = { numRuns: shortOrLong(200, 1_000), seed: 20_261_121 }
 
 /** Any input from outside leads to a decision or to a problem for the client, never to an internal error. */
 function answers(parameters: () => ReadonlyMap<string, unknown>): void {

@@ -340,7 +340,7 @@ describe('snapshot workers', () => {
 
 /** Longer than a seed takes on a busy machine. */
 const LONGEST_MS = 20_000
-const MUTATIONS = shortOrLong(60, 500)
+const MUTATIONS = shortOrLong(60, 200)
 
 async function reported(from: number, to: number): Promise<MutationReport> {
   const progress = new SharedArrayBuffer(8)

@@ -88,7 +88,7 @@ test('continuous takes get the budget of the tighter policy, at any cost, on one
 })
 
 test('the time after which to try again is exact as far as it is known: then it passes, a millisecond before it does not', async () => {
-  for (let seed = 1; seed <= shortOrLong(15, 100); seed++) {
+  for (let seed = 1; seed <= shortOrLong(15, 40); seed++) {
     const random = new Random(seed)
     const second = random.pick([TENANT, slidingLog({ limit: 20, window: '3s' })])
     const authority = new ManualAuthority({
@@ -120,7 +120,7 @@ test('the time after which to try again is exact as far as it is known: then it 
 
 test('I1: processes that take of several keys are never over any of the policies, on one server or several', async () => {
   const policy = allOf([USER, fixedWindow({ limit: 40, window: '2s', name: 'team' }), TENANT])
-  for (let seed = 1; seed <= shortOrLong(4, 30); seed++) {
+  for (let seed = 1; seed <= shortOrLong(4, 12); seed++) {
     const random = new Random(seed)
     const authority = new ManualAuthority({
       policy,

@@ -247,7 +247,7 @@ test('I6: any number of keys takes no more memory than there is room for; the ot
 })
 
 describe('cached denials', () => {
-  const SEEDS = shortOrLong(6, 40)
+  const SEEDS = shortOrLong(6, 20)
 
   /** Nine at once, and one every 100 ms. */
   const SLOW = tokenBucket({ limit: 10, window: '1s', burst: 10 })

@@ -16,7 +16,7 @@ const POLICIES: readonly Policy[] = [
   slidingWindow({ limit: 150, window: '2s' }),
   slidingLog({ limit: 150, window: '2s' }),
 ]
-const SEEDS = shortOrLong(10, 75)
+const SEEDS = shortOrLong(10, 30)
 const STEPS = 500
 
 test('I1: whatever mix of leases and single takes their demand makes of it, processes never go over the policy', async () => {

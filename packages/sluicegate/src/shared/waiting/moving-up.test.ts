@@ -146,7 +146,7 @@ describe('felt changes', () => {
     })
   }
 
-  const SEEDS = shortOrLong(20, 120)
+  const SEEDS = shortOrLong(8, 30)
 
   /** Arrivals, aborts, refunds, resets and updates: all end, none twice, and in no window does more pass than its limits and gifts. */
   async function live(algorithm: string, seed: number): Promise<void> {

@@ -3,10 +3,10 @@ import { shortOrLong } from 'sluicegate-testkit'
 import { FUZZERS } from './fuzzers.js'
 
 const INPUTS: Readonly<Record<string, number>> = {
-  grpc: shortOrLong(300, 6_000),
-  json: shortOrLong(150, 3_000),
-  'envoy-yaml': shortOrLong(60, 1_200),
-  yaml: shortOrLong(60, 1_200),
+  grpc: shortOrLong(300, 2_000),
+  json: shortOrLong(150, 1_000),
+  'envoy-yaml': shortOrLong(60, 400),
+  yaml: shortOrLong(60, 400),
 }
 /** Seeds that found a fault once, by what is read. */
 const SAVED_SEEDS: Readonly<Record<string, readonly number[]>> = { 'envoy-yaml': [6] }

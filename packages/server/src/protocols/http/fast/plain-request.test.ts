@@ -119,7 +119,7 @@ function requestOf(random: Random): Buffer {
 
 test('what is plain is read as Node reads it, and the next request begins where it ends', async () => {
   let plain = 0
-  for (let seed = 1; seed <= shortOrLong(1_500, 7_500); seed++) {
+  for (let seed = 1; seed <= shortOrLong(1_500, 3_000); seed++) {
     const input = requestOf(new Random(seed))
     const read = readPlainRequest(input, true)
     if (read === undefined || read.byteLength > input.length) continue
@@ -134,5 +134,5 @@ test('what is plain is read as Node reads it, and the next request begins where 
     assert.deepEqual({ ...first?.request.headers }, { ...read.headers }, what)
     assert.equal(next?.request.url, '/next', what)
   }
-  assert.ok(plain > shortOrLong(200, 1_000), `${plain} plain requests`)
+  assert.ok(plain > shortOrLong(200, 400), `${plain} plain requests`)
 })
