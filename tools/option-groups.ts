@@ -142,7 +142,7 @@ function group(of: string, interfaceName: string, file: string, link: string, mo
 /** Names that examples use. */
 export const EXAMPLES_PRELUDE = `
 import cluster from 'node:cluster'
-import { type BanOptions, concurrency, createLimiter, createQueue, credits, fixedWindow, levels, manualClock, type Policy, type Store, slidingLog, slidingWindow, type SlowDownOptions, tokenBucket } from 'sluicegate'
+import { concurrency, createLimiter, createQueue, credits, fixedWindow, levels, type LimiterOptions, manualClock, type Policy, type Store, slidingLog, slidingWindow, slowDown, tokenBucket } from 'sluicegate'
 import { primary, serveLimiter } from 'sluicegate/cluster'
 import { durableObjects, limiterObject, type ObjectNamespace } from 'sluicegate/durable-objects'
 import { type HeaderOptions } from 'sluicegate/http'

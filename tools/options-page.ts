@@ -120,5 +120,6 @@ function exampleFaults(): string[] {
 }
 
 function typeOf(group: OptionGroup): string {
-  return group.interface === 'SlowDownOptions' ? 'SlowDownOptions<string>' : group.interface
+  if (group.interface === 'BanOptions') return "LimiterOptions['banAfter']"
+  return group.interface === 'SlowDownOptions' ? 'Parameters<typeof slowDown>[1]' : group.interface
 }

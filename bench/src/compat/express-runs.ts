@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createLimiter, manualClock, type Policy } from 'sluicegate'
-import { type RateLimitOptions, rateLimit, SluicegateStore } from 'sluicegate/express-rate-limit'
+import { type Options, rateLimit, SluicegateStore } from 'sluicegate/express-rate-limit'
 import { Random } from 'sluicegate-testkit'
 import { requireRival } from '../rivals.js'
 import { type Middleware, type Reply, type RivalSite, type SiteRequest, type SiteResponse, siteWith } from './rival-express.js'
@@ -172,7 +172,7 @@ async function compareSites(seed: number): Promise<void> {
   const { options, settings } = drawnSite(random, isStore)
   const ours = isStore
     ? theirs.rateLimit({ ...options, logger: silent, store: new SluicegateStore({ create }) })
-    : (rateLimit({ ...options, logger: silent, create } as RateLimitOptions) as unknown as Limit)
+    : (rateLimit({ ...options, logger: silent, create } as Options) as unknown as Limit)
   const mostCounted = isStore ? Number.POSITIVE_INFINITY : Number(options.limit ?? options.max)
   const sides: Side[] = []
   try {

@@ -1,5 +1,5 @@
 import { fixedWindow, type Policy, tokenBucket } from 'sluicegate'
-import type { HeaderOptions, HeaderVersion } from 'sluicegate/http'
+import type { HeaderOptions } from 'sluicegate/http'
 import { address, type KeyReader } from 'sluicegate/keys'
 import type { MiddlewareSetting, SitePlan } from './middleware-settings.js'
 
@@ -22,7 +22,7 @@ export function quotaOf({ outcome }: Pick<MiddlewareSetting, 'outcome'>): Quota 
 
 /** Our options beside the limit, to write what a rival writes. */
 export interface SameForm {
-  readonly headers: HeaderVersion | HeaderOptions
+  readonly headers: HeaderOptions['version'] | HeaderOptions
   readonly body: 'problem' | 'text'
 }
 

@@ -1,4 +1,4 @@
-import type { GateOptions, Threshold } from 'sluicegate/gate'
+import type { GateOptions } from 'sluicegate/gate'
 import { timeSpanMs } from 'sluicegate-config/time-span.js'
 import { LineTemplate } from '../replay/log-reader.js'
 import { KeyTemplate, RequestFilter, subnetOf } from '../replay/request-rule.js'
@@ -76,7 +76,7 @@ function costVariable(text: string): string {
 }
 
 /** `1000`, `1000 for 10m`, or `1000 below 400 for 10m`. */
-function thresholdOf(option: string, text: string): Threshold {
+function thresholdOf(option: string, text: string): Exclude<GateOptions['block'], number | undefined> {
   const [, above, below, span] = THRESHOLD.exec(text.trim()) ?? []
   if (above === undefined) throw new UsageError(`${option}: "${text}" is no threshold such as "1000 below 400 for 10m"`)
   return {

@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import type { GivenVerdict, VerdictInForce } from 'sluicegate/gate'
+import type { VerdictInForce } from 'sluicegate/gate'
 import { denyList, nginxGeo, nginxMap, runCommand, VerdictFile } from './verdict-files.js'
 
-function given(key: string, verdict: GivenVerdict = 'block'): VerdictInForce {
+function given(key: string, verdict: VerdictInForce['verdict'] = 'block'): VerdictInForce {
   return { key, verdict, count: 1, sinceMs: 0, untilMs: 1 }
 }
 

@@ -1,4 +1,4 @@
-import { type Decision, following, type Hold, type Key, type OpenOptions, PolicyError } from 'sluicegate'
+import { type Decision, followKey, type Hold, type Key, type OpenOptions, PolicyError } from 'sluicegate'
 import type { Awaitable } from './awaitable.js'
 import type { ServedPolicy } from './served-policy.js'
 import type { StoredLimiter } from './stored-limiter.js'
@@ -43,7 +43,7 @@ export class ServedWork {
     }
     const { expect, most, ttlMs: ttl, over } = asked
     const hold = limiter.open(key, { expect, ttl, over, ...(most !== Number.POSITIVE_INFINITY && { most }) })
-    this.#hold = following(hold as Hold, limiterNow)
+    this.#hold = followKey(hold as Hold, limiterNow)
     const { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts } = hold
     this.decision = { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, ...(parts && { parts }) }
   }

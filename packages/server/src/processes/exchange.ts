@@ -1,4 +1,4 @@
-import { PolicyError, type PolicyErrorCode, StoreError, type StoreErrorCode } from 'sluicegate'
+import { PolicyError, StoreError } from 'sluicegate'
 import { ConfigError } from 'sluicegate-config/fault.js'
 import { TooManyHeldError } from '../engine/held-by-id.js'
 
@@ -186,9 +186,9 @@ function faultOf(error: unknown): Fault {
 function errorOf({ kind, message, code, option = '' }: Fault): Error {
   switch (kind) {
     case 'policy':
-      return new PolicyError(code as PolicyErrorCode, option, undefined, message)
+      return new PolicyError(code as PolicyError['code'], option, undefined, message)
     case 'store':
-      return new StoreError(code as StoreErrorCode, message)
+      return new StoreError(code as StoreError['code'], message)
     // The text of a ConfigError holds all its faults.
     case 'config':
     case 'range':

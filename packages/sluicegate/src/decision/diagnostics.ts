@@ -3,35 +3,25 @@ import type { Key } from '../limiter.js'
 import type { SoftLimitEvent } from '../soft-limit-options.js'
 import type { Decision } from './decision.js'
 
-/** Published on `sluicegate:denial`. */
-export interface DenialEvent {
-  readonly policy: string
-  readonly key: Key
-  readonly cost: number
-  readonly decision: Decision
+/** What is published on `node:diagnostics_channel`, by the name of the channel. */
+export interface ChannelMessages {
+  'sluicegate:denial': { readonly policy: string; readonly key: Key; readonly cost: number; readonly decision: Decision }
+  'sluicegate:soft-limit': SoftLimitEvent
+  'sluicegate:ban': BanEvent
+  /** Making room for `key`, a key that still owed `tokens` was forgotten. */
+  'sluicegate:eviction': { readonly policy: string; readonly key: string; readonly tokens: number }
+  /** A new key found no room. `allowed`: it passed on the share that is kept for such keys. */
+  'sluicegate:table-full': { readonly policy: string; readonly key: string; readonly allowed: boolean }
+  /** A call was given up because other threads kept it from deciding. */
+  'sluicegate:contention': { readonly policy: string; readonly key: Key }
+  /**
+   * The circuit of a server opened after consecutive failures, or closed again. `server` is its name in the client, such as `10.0.0.7:6379`;
+   * undefined when there is only one, or the client names none.
+   */
+  'sluicegate:outage': { readonly policy: string; readonly server: string | undefined; readonly isOut: boolean }
 }
 
-/** Published on `sluicegate:eviction`: making room for `key`, a key that still owed `tokens` was forgotten. */
-export interface EvictionEvent {
-  readonly policy: string
-  readonly key: string
-  readonly tokens: number
-}
-
-/** Published on `sluicegate:table-full`: a new key found no room. `allowed`: it passed on the share that is kept for such keys. */
-export interface TableFullEvent {
-  readonly policy: string
-  readonly key: string
-  readonly allowed: boolean
-}
-
-/** Published on `sluicegate:contention`: a call was given up because other threads kept it from deciding. */
-export interface ContentionEvent {
-  readonly policy: string
-  readonly key: Key
-}
-
-export interface Channel<Event> {
+interface Channel<Event> {
   readonly hasSubscribers: boolean
   publish(event: Event): void
 }
@@ -46,16 +36,17 @@ const SILENT = { hasSubscribers: false, publish: () => undefined }
 const diagnostics = diagnosticsChannel()
 
 /** The channel of that name, or one without subscribers. */
-export function channel<Event>(name: string): Channel<Event> {
-  return diagnostics === undefined ? SILENT : (diagnostics.channel(name) as Channel<Event>)
+function channel<Name extends keyof ChannelMessages>(name: Name): Channel<ChannelMessages[Name]> {
+  return diagnostics === undefined ? SILENT : (diagnostics.channel(name) as Channel<ChannelMessages[Name]>)
 }
 
-export const denials = channel<DenialEvent>('sluicegate:denial')
-export const evictions = channel<EvictionEvent>('sluicegate:eviction')
-export const bans = channel<BanEvent>('sluicegate:ban')
-export const softLimits = channel<SoftLimitEvent>('sluicegate:soft-limit')
-export const tablesFull = channel<TableFullEvent>('sluicegate:table-full')
-export const contentions = channel<ContentionEvent>('sluicegate:contention')
+export const denials = channel('sluicegate:denial')
+export const evictions = channel('sluicegate:eviction')
+export const bans = channel('sluicegate:ban')
+export const softLimits = channel('sluicegate:soft-limit')
+export const tablesFull = channel('sluicegate:table-full')
+export const contentions = channel('sluicegate:contention')
+export const outages = channel('sluicegate:outage')
 
 /** Looked up at run time, not imported: the library runs where there is no `node:diagnostics_channel`, silently. */
 function diagnosticsChannel(): Diagnostics | undefined {

@@ -1,4 +1,3 @@
-export { type AddressOptions, type AddressReader, address, clientNetwork, type NetworkOptions } from './address.js'
-export type { FallbackReason } from './client-address.js'
-export { fittedKey, type KeyReader, keyOf, type ReaderOptions, type RequestFacts } from './key-reader.js'
-export { type ApiKeyOptions, apiKey, compose, header, method, route, type Subject, subject } from './readers.js'
+export { type AddressReader, address, clientNetwork } from './address.js'
+export { fittedKey, type KeyReader, keyOf, type RequestFacts } from './key-reader.js'
+export { apiKey, compose, header, method, route, subject } from './readers.js'

@@ -5,7 +5,7 @@ import { PolicyError } from '../errors.js'
 import type { KeyList, Limiter, LimiterHandle, LimiterOptions } from '../limiter.js'
 import { carryKey, holdsKey } from '../memory/carried-key.js'
 import { invalidHandle } from '../memory/handle-check.js'
-import { following } from '../memory/memory-holds.js'
+import { followKey } from '../memory/memory-holds.js'
 import { invalidSnapshot, type Snapshot } from '../memory/snapshot/snapshot.js'
 import { asGiven, checkBoolean, checkFunction } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
@@ -171,7 +171,7 @@ function tiersAround(own: Limiter, plan: TierPlan): Limiter {
 
 /** Of limiters in memory, where a key that has another policy takes along what it has spent. */
 export function tieredInMemory(parts: Omit<TieredLimiterParts<Decision>, 'sum' | 'carry'>): Limiter {
-  const carry = { holds: holdsKey, bring: carryKey, follow: following } as unknown as NonNullable<TieredLimiterParts<Decision>['carry']>
+  const carry = { holds: holdsKey, bring: carryKey, follow: followKey } as unknown as NonNullable<TieredLimiterParts<Decision>['carry']>
   const sum = (limiters: readonly object[]): object => sumOfStats(limiters as readonly Limiter[])
   return new TieredLimiter({ ...parts, sum, carry }) as unknown as Limiter
 }

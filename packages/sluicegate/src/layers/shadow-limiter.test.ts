@@ -6,7 +6,7 @@ import {
   attachLimiter,
   createLimiter,
   type Decision,
-  type DenialEvent,
+  type ChannelMessages,
   type Limiter,
   type LimiterOptions,
   manualClock,
@@ -70,7 +70,7 @@ test('hot keys and subscribers still see what a shadow limiter would have denied
   for (let i = 0; i < 12; i++) shadow.take('k')
   unsubscribe('sluicegate:denial', listen)
   assert.deepEqual(shadow.hotKeys().denials, [{ key: 'k', count: 2, overcount: 0 }])
-  const [first] = heard as DenialEvent[]
+  const [first] = heard as ChannelMessages['sluicegate:denial'][]
   assert.deepEqual([heard.length, first?.decision.allowed, first?.decision.retryAfterMs], [2, false, 100])
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { type TestContext, test } from 'node:test'
 import { CREW_ALGORITHMS, everyNth, policyOf } from 'sluicegate-testkit'
-import { attachLimiter, type ContentionEvent, createLimiter, type Limiter, manualClock, type Policy, StoreError } from '../index.js'
+import { attachLimiter, type ChannelMessages, createLimiter, type Limiter, manualClock, type Policy, StoreError } from '../index.js'
 import { TABLE_OFFSET } from './core-memory.js'
 import type { AllOfHandle } from './memory-all-of.js'
 import type { MemoryHandle } from './memory-limiter.js'
@@ -19,8 +19,8 @@ for (const [i, { name, cost, specOf, keyOf }] of CREW_ALGORITHMS.entries()) {
     (t) => {
       const limiter = limiterWith(policy)
       const moves = keepMovingIn(t, limiter, () => limiter.take(key, cost))
-      const events: ContentionEvent[] = []
-      const hear = (event: unknown): void => void events.push(event as ContentionEvent)
+      const events: ChannelMessages['sluicegate:contention'][] = []
+      const hear = (event: unknown): void => void events.push(event as ChannelMessages['sluicegate:contention'])
       subscribe('sluicegate:contention', hear)
       assert.throws(
         () => limiter.take(key, cost),

@@ -2,7 +2,7 @@ import { checkedCost } from '../arguments.js'
 import type { Decision } from '../decision/decision.js'
 import { DecisionCounter } from '../decision/decision-counts.js'
 import { CountDecoder, type DecisionDecoder, RateDecoder } from '../decision/decision-decoder.js'
-import { contentions, type EvictionEvent, evictions, publishDenial, type TableFullEvent, tablesFull } from '../decision/diagnostics.js'
+import { contentions, evictions, publishDenial, tablesFull } from '../decision/diagnostics.js'
 import { contentionError, StoreError } from '../errors.js'
 import { minuteWindow } from '../policy/calendar.js'
 import type { Policy } from '../policy/policy.js'
@@ -53,7 +53,7 @@ class TableEvents {
   /** Making room for `key` has evicted a key with a debt of `tokens`. */
   evicted(policy: string, key: string, tokens: () => number): void {
     if (!evictions.hasSubscribers) return
-    const event: EvictionEvent = { policy, key, tokens: tokens() }
+    const event = { policy, key, tokens: tokens() }
     this.pending.push(() => evictions.publish(event))
   }
 
@@ -66,7 +66,7 @@ class TableEvents {
         'New keys now share a small budget or are denied. Raise maxKeys, or choose a coarser key',
     )
     if (!tablesFull.hasSubscribers) return
-    const event: TableFullEvent = { policy, key, allowed }
+    const event = { policy, key, allowed }
     this.pending.push(() => tablesFull.publish(event))
   }
 

@@ -246,13 +246,13 @@ const works = /* @__PURE__ */ onceInProcess('works of holds', () => new WeakMap<
  * @param limiterNow the limiter that has the key by now, in memory.
  * @example
  * let limiter = createLimiter(tokenBucket({ limit: 100, window: '1m' }))
- * const work = following(limiter.open('ada', { expect: 60 }), () => limiter)
+ * const work = followKey(limiter.open('ada', { expect: 60 }), () => limiter)
  * const larger = createLimiter(tokenBucket({ limit: 300, window: '1m' }))
  * carryKey([limiter], larger, 'ada')
  * limiter = larger
  * work.add(30)
  */
-export function following(hold: Hold, limiterNow: () => object): Hold {
+export function followKey(hold: Hold, limiterNow: () => object): Hold {
   works.get(hold)?.follow(limiterNow)
   return hold
 }

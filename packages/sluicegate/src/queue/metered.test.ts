@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { microtasks } from 'sluicegate-testkit/turns.js'
-import { createLimiter, fixedWindow, levels, manualClock, type RunningJob, tokenBucket } from '../index.js'
+import { createLimiter, fixedWindow, levels, manualClock, tokenBucket } from '../index.js'
+import type { RunningJob } from './queue-options.js'
 
 const START_MS = 1_789_000_020_000
 

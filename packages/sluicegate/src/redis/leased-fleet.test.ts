@@ -7,7 +7,7 @@ import type { LeasedJob } from 'sluicegate-testkit/leases/leased-process.js'
 import { holdingTokens, ManualAuthority } from 'sluicegate-testkit/leases/manual-authority.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { createLimiter } from '../create-limiter.js'
-import type { DenialEvent } from '../decision/diagnostics.js'
+import type { ChannelMessages } from '../decision/diagnostics.js'
 import { allOf, fixedWindow, type Key, type Policy, type SharedLimiter, slidingLog, tokenBucket } from '../index.js'
 import { redis as redisStore } from './index.js'
 
@@ -249,8 +249,8 @@ describe('leased events', async () => {
 
   for (const [policy, key] of CASES) {
     test(`${policy.algorithm}: each denial is published once, wherever it was decided, and each take counts as demand once`, async () => {
-      const heard: DenialEvent[] = []
-      const hear = (event: unknown): void => void heard.push(event as DenialEvent)
+      const heard: ChannelMessages['sluicegate:denial'][] = []
+      const hear = (event: unknown): void => void heard.push(event as ChannelMessages['sluicegate:denial'])
       using limiter = limiterOf(policy)
       subscribe('sluicegate:denial', hear)
       try {

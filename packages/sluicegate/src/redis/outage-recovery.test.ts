@@ -9,7 +9,7 @@ import type { Decision } from '../decision/decision.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
 import { tokenBucket } from '../policy/single-policy.js'
-import type { OutageEvent } from '../shared/outage/outage-account.js'
+import type { ChannelMessages } from '../decision/diagnostics.js'
 import type { SharedLimiter } from '../shared/shared-limiter.js'
 import { redis } from './redis.js'
 import { hashSlot } from './redis-keys.js'
@@ -136,8 +136,8 @@ for (const kind of KINDS.slice(0, 2)) {
   test(`${kind.name}: events report the failed server and its recovery`, async () => {
     await using open = await kind.open([proxy])
     const limiter = createLimiter(bucket('reported'), { store: redis(open.client, { prefix: kind.name }), timeout: TIMEOUT_MS })
-    const heard: OutageEvent[] = []
-    const listen = (event: unknown): void => void heard.push(event as OutageEvent)
+    const heard: ChannelMessages['sluicegate:outage'][] = []
+    const listen = (event: unknown): void => void heard.push(event as ChannelMessages['sluicegate:outage'])
     subscribe('sluicegate:outage', listen)
     await limiter.take('k')
     proxy.set({ kind: 'cut' })

@@ -1,15 +1,2 @@
-export type { CancelSignal } from '../shared/backend.js'
-export { type CasStoreOptions, casStore } from './cas.js'
-export type {
-  CasOutcome,
-  CasOutcomes,
-  CasState,
-  CasStep,
-  CasStepped,
-  CasStepRefusal,
-  CasStepState,
-  CasStepVerb,
-  CasStore,
-  CasSwap,
-  CasVersion,
-} from './cas-store.js'
+export { casStore } from './cas.js'
+export type { CasOutcome, CasOutcomes, CasState, CasStep, CasStore, CasSwap } from './cas-store.js'

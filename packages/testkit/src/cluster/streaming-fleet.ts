@@ -1,7 +1,8 @@
 import { fork } from 'node:child_process'
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
-import { primary, type ServeOptions, serveLimiter } from '../../../sluicegate/dist/cluster/index.js'
+import { primary, serveLimiter } from '../../../sluicegate/dist/cluster/index.js'
+import type { ServeOptions } from '../../../sluicegate/dist/cluster/serve-limiter.js'
 import type { Policy, SharedOptions } from '../../../sluicegate/dist/index.js'
 import { createLimiter } from '../../../sluicegate/dist/index.js'
 

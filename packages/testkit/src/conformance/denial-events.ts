@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Decision, DenialEvent } from 'sluicegate'
+import type { ChannelMessages, Decision } from 'sluicegate'
 import type { Fixtures, MakePolicy } from './fixture.js'
 import { eventsDuring } from './fixture.js'
 
@@ -10,7 +10,7 @@ export function denialEvents(name: string, fixture: Fixtures, policyOf: MakePoli
 
   test(`${name}: each denial is published with its policy, key, cost and answer; allowed takes and peeks are not`, async () => {
     const { limiter } = await fixture(five)
-    const [events, answers] = await eventsDuring<DenialEvent, Decision>('sluicegate:denial', async () => {
+    const [events, answers] = await eventsDuring<ChannelMessages['sluicegate:denial'], Decision>('sluicegate:denial', async () => {
       await limiter.take('k', 4)
       await limiter.peek('k', 5)
       await limiter.block('blocked', '1s')

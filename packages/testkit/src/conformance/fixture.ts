@@ -3,7 +3,6 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type {
   Decision,
-  DecisionSource,
   Duration,
   Key,
   Limiter,
@@ -198,7 +197,7 @@ export interface Fixture {
 /** In what stores may differ. */
 export interface StoreTraits {
   /** What its decisions say of where they were made. */
-  readonly source: DecisionSource
+  readonly source: Decision['source']
   /** How far back its clock may step and it still answers as declared; what comes of longer steps is the store's affair. */
   readonly furthestBackMs: number
   /** How much of the long random runs is made, above 0 to 1: the whole of them is for a store that answers within microseconds. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Hold, KeysByName, OpenOptions } from 'sluicegate'
+import type { Hold, OpenOptions } from 'sluicegate'
 import { allOf, fixedWindow } from 'sluicegate'
 import type { Awaitable } from '../../../sluicegate/dist/awaitable.js'
 import { type AnyLimiter, type Fixtures, type MakePolicy, times } from './fixture.js'
@@ -9,7 +9,7 @@ type AnyHold = Hold<Awaitable<boolean>, 'now' | 'later'>
 
 /** A limiter that opens work, in memory or over a store. */
 interface Opening extends AnyLimiter {
-  open(key: string | readonly string[] | KeysByName, options?: OpenOptions): Awaitable<AnyHold>
+  open(key: string | readonly string[] | Readonly<Record<string, string>>, options?: OpenOptions): Awaitable<AnyHold>
 }
 
 /** Work whose cost is known only afterwards, with every algorithm but `concurrency`. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PolicyError, type PolicyErrorCode, StoreError } from 'sluicegate'
+import { PolicyError, StoreError } from 'sluicegate'
 import type { AnyLimiter, Fixture, Fixtures, MakePolicy } from './fixture.js'
 
 const NO_COSTS: readonly unknown[] = [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '1', null, true, [1], 1n, Symbol('1')]
@@ -13,7 +13,7 @@ export function misuse(name: string, fixture: Fixtures, policyOf: MakePolicy): v
 
   const refusals =
     ({ limiter, keys }: Fixture) =>
-    async (call: (limiter: AnyLimiter) => unknown, code: PolicyErrorCode, option: string, value: unknown) => {
+    async (call: (limiter: AnyLimiter) => unknown, code: PolicyError['code'], option: string, value: unknown) => {
       const isMisuse = (error: unknown): boolean => {
         assert.ok(error instanceof PolicyError && error instanceof TypeError, String(error))
         assert.deepEqual([error.code, error.option, error.value], [code, option, value])

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Policy, RateOptions } from 'sluicegate'
+import type { Policy, tokenBucket } from 'sluicegate'
 import { shareOfBudget } from '../history/excess.js'
 import { shortOrLong } from '../run-length.js'
 import { budget } from './budget.js'
 import { admitted, type Fixtures } from './fixture.js'
 
 /** Makes a policy of a rate, which may have its own burst. */
-type MakeRate = (options: RateOptions) => Policy
+type MakeRate = typeof tokenBucket
 
 /** What is true of rates alone: bursts, and tokens that flow in continuously. */
 export function ratesOf(policyOf: MakeRate): (name: string, fixture: Fixtures) => void {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Algorithm } from 'sluicegate'
+import type { Policy } from 'sluicegate'
 import { type Admission, firstOver } from '../history/excess.js'
 import { specOf } from '../kit.js'
 import { Random } from '../random.js'
 import { type Fixtures, inTurn, type MakePolicy, times } from './fixture.js'
 
 /** When something comes back is unknown for these, or when all of it does: only what passes now is booked. */
-const NOT_AHEAD: readonly Algorithm[] = ['concurrency', 'all-of']
+const NOT_AHEAD: readonly Policy['algorithm'][] = ['concurrency', 'all-of']
 
 /** `reserve`, with every algorithm. */
 export function reserving(name: string, fixture: Fixtures, policyOf: MakePolicy): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
-import type { Decision, DenialEvent, EvictionEvent } from 'sluicegate'
+import type { ChannelMessages, Decision } from 'sluicegate'
 import type { Fixtures, MakePolicy } from './fixture.js'
 import { eventsDuring } from './fixture.js'
 
@@ -18,7 +18,7 @@ export function statsAndEvents(name: string, fixture: Fixtures, policyOf: MakePo
 
   test(`${name}: each eviction is published with the key that came and the tokens forgotten`, async () => {
     const { limiter, table } = await fixture(five, { maxKeys: 1 })
-    const [events] = await eventsDuring<EvictionEvent, void>('sluicegate:eviction', async () => {
+    const [events] = await eventsDuring<ChannelMessages['sluicegate:eviction'], void>('sluicegate:eviction', async () => {
       for (let i = 0; i < 100; i++) await limiter.take(`key ${i}`, 2)
       return []
     })
@@ -31,7 +31,7 @@ export function statsAndEvents(name: string, fixture: Fixtures, policyOf: MakePo
 
   test(`${name}: evictions by reserve and wait are published, too`, async () => {
     const { limiter, table } = await fixture(five, { maxKeys: 1 })
-    const [events, waits] = await eventsDuring<EvictionEvent, Promise<Decision>>('sluicegate:eviction', async () => {
+    const [events, waits] = await eventsDuring<ChannelMessages['sluicegate:eviction'], Promise<Decision>>('sluicegate:eviction', async () => {
       for (let i = 0; i < 50; i++) await limiter.reserve(`reserved ${i}`, 2)
       return Array.from({ length: 50 }, (_, i) => limiter.wait(`waited ${i}`, { cost: 2 }))
     })
@@ -66,7 +66,7 @@ export function statsAndEvents(name: string, fixture: Fixtures, policyOf: MakePo
   test(`${name}: the end of a wait is reported once, however often it had to ask`, async () => {
     const { limiter } = await fixture(five, { hotKeys: 20 })
     await limiter.block('k', '1s')
-    const [events, waits] = await eventsDuring<DenialEvent, Promise<Decision>>('sluicegate:denial', async () => {
+    const [events, waits] = await eventsDuring<ChannelMessages['sluicegate:denial'], Promise<Decision>>('sluicegate:denial', async () => {
       const waits = [limiter.wait('k'), limiter.wait('k')]
       for (let i = 0; i < 5; i++) await limiter.refund('k', 1)
       await limiter.block('k', 0)
@@ -82,7 +82,7 @@ export function statsAndEvents(name: string, fixture: Fixtures, policyOf: MakePo
     const { limiter, clock } = await fixture(five, { hotKeys: 20 })
     await limiter.block('k', '1s')
     const waiting = limiter.wait('k')
-    const [events, answers] = await eventsDuring<DenialEvent, boolean>('sluicegate:denial', async () => {
+    const [events, answers] = await eventsDuring<ChannelMessages['sluicegate:denial'], boolean>('sluicegate:denial', async () => {
       const taken = (await limiter.take('k')).allowed
       return [taken, (await limiter.key('k').take()).allowed, (await limiter.reserve('k', 1)).allowed]
     })

@@ -3,10 +3,12 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { build, type Plugin } from 'esbuild'
 import { Miniflare } from 'miniflare'
-import type { LimiterObject, ObjectNamespace, ObjectState, ObjectStorage } from 'sluicegate/durable-objects'
+import type { LimiterObject, ObjectNamespace, ObjectState } from 'sluicegate/durable-objects'
+
+type StorageOfObject = ObjectState['storage']
 
 /** The storage of one object in memory. It outlives the objects that are made over it, as storage outlives their eviction. */
-export class KeptStorage implements ObjectStorage {
+export class KeptStorage implements StorageOfObject {
   readonly entries = new Map<string, unknown>()
   alarmAtMs: number | null = null
   /** How often entries were put. */

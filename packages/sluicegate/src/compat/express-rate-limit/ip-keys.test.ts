@@ -5,7 +5,8 @@ import express from 'express'
 import { listening } from 'sluicegate-testkit/adapters/harness.js'
 import { ask } from 'sluicegate-testkit/adapters/http-client.js'
 import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
-import { type RateLimitOptions, rateLimit } from './index.js'
+import { rateLimit } from './index.js'
+import type { RateLimitOptions } from './rate-limit-options.js'
 import { ipKeyGenerator } from './ip-keys.js'
 
 freshWarnings()

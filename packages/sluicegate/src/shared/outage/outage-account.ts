@@ -1,4 +1,4 @@
-import { channel } from '../../decision/diagnostics.js'
+import { outages } from '../../decision/diagnostics.js'
 import { partsOf } from '../../key.js'
 import type { Key } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
@@ -126,14 +126,3 @@ function isBack(guard: Pick<CallGuard, 'isSound'>, key: Key): boolean {
 function breath(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve))
 }
-
-/** Published on `sluicegate:outage` when the circuit of a server opens after consecutive failures, and when it closes. */
-export interface OutageEvent {
-  readonly policy: string
-  /** As the client names it, such as `10.0.0.7:6379`; undefined when there is only one server, or the client names none. */
-  readonly server: string | undefined
-  /** False when it is back. */
-  readonly isOut: boolean
-}
-
-const outages = channel<OutageEvent>('sluicegate:outage')

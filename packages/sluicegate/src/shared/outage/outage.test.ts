@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import { type Admission, firstOver, type PolicySpec, policyOf, Random } from 'sluicegate-testkit'
-import type { DenialEvent } from '../../decision/diagnostics.js'
+import type { ChannelMessages } from '../../decision/diagnostics.js'
 import type { Permit } from '../../decision/permit.js'
 import { allOf, concurrency, fixedWindow, manualClock, tokenBucket } from '../../index.js'
 import { GivenShare } from './local-share.js'
@@ -125,8 +125,8 @@ for (const spec of SPECS) {
 }
 
 test('a denial is reported once, with source outage', async () => {
-  const heard: DenialEvent[] = []
-  const listen = (event: unknown): void => void heard.push(event as DenialEvent)
+  const heard: ChannelMessages['sluicegate:denial'][] = []
+  const listen = (event: unknown): void => void heard.push(event as ChannelMessages['sluicegate:denial'])
   subscribe('sluicegate:denial', listen)
   const outage = new Outage('local', RATE, new GivenShare(0.1), manualClock())
   outage.take('k', 10, 0)
