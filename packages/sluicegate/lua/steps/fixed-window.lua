@@ -169,9 +169,9 @@ end
 
 --- What is left of the window, at most `want`, to be spent in it; nothing below `least`. See scripts/lease.lua.
 function fixed.leased(part, want, least)
-  if isClosed(part) then return 0, 0, 0, 0 end
-  local ready = math.min(math.max(part.limit - part.count, 0), want)
-  if ready < least then return 0, 0, 0, 0 end
-  part.count = part.count + ready
-  return ready, 0, 0, part.finish - now
+  if isClosed(part) then return 0, 0 end
+  local tokens = math.min(math.max(part.limit - part.count, 0), want)
+  if tokens < least then return 0, 0 end
+  part.count = part.count + tokens
+  return tokens, part.finish - now
 end

@@ -6,7 +6,8 @@
 --        numbers   those of the encoding in one text, as it stands in the value of a key
 --        request   "<amount>" or "<amount> <bound>" or "<amount> <bound> <more>"
 --        amount    units of a rate, otherwise tokens; of `block` (a ban) microseconds
---        bound     of `reserve` the longest wait in microseconds, of `giveBack` the time that the booking was for
+--        bound     of `reserve` the longest wait in microseconds, of `giveBack` the time that the booking was for,
+--                  of a lease the fewest useful tokens
 --        more      further arguments of an encoding
 --        verb      take, peek, refund, penalize, block, reset, reserve, giveBack; of permits release, heartbeat
 -- reply  the time; then for each policy six:

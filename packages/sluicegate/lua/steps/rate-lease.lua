@@ -10,17 +10,14 @@ if numbers == ARGV[1] and capacity - 9007199254740900 <= 0 then
   -- Leased tokens arrive when the lease ends.
   local before = math.max(0, (us - now) * unitsPerUs + beyond) + lent
   if before - lent - capacity <= 0 then
-    local want, horizonUs, least = string.match(ARGV[2], '^(%d+) (%d+) (%d+)$')
-    local room = capacity - before
-    local ready = math.min(math.max(math.floor(room / unitsPerToken), 0), want)
-    local later = math.floor((room + horizonUs * unitsPerUs) / unitsPerToken) - ready
-    later = math.min(math.max(later, 0), want - ready)
-    if ready + later - least < 0 then return { now, 0, 0, before, 0, 0, 0, 0, 0 } end
-    local debt = before + (ready + later) * unitsPerToken
+    local want, least = string.match(ARGV[2], '^(%d+) (%d+)$')
+    local tokens = math.min(math.max(math.floor((capacity - before) / unitsPerToken), 0), want)
+    if tokens - least < 0 then return { now, 0, before, 0, 0, 0, 0 } end
+    local debt = before + tokens * unitsPerToken
     beyond = (debt - lent) % unitsPerUs
     us = now + (debt - lent - beyond) / unitsPerUs
     local endMs = math.ceil((us + 1 + lent / unitsPerUs) / 1000) + SLACK_MS
     redis.call('SET', KEYS[1], whole(us) .. ' ' .. whole(beyond) .. ';' .. numbers, 'PXAT', whole(endMs))
-    return { now, ready, later, before, 0, 0, 0, 0, 0 }
+    return { now, tokens, before, 0, 0, 0, 0 }
   end
 end

@@ -6,24 +6,24 @@
 -- numbers   unitsPerToken, unitsPerUs, capacity less `lent`, capacity. `lent` is what flows back during a lease, 0 where none is given
 -- more      of `giveBack` the debt that the booking left, its units, the time at which it was made; its bound is the time it was for
 --
--- A token that a process takes from here arrives now. A leased token may be spent up to the length L of a lease after it conforms: it arrives L
+-- A token that a process takes from here arrives now. A leased token may be spent up to the length L of a lease after it is charged: it arrives L
 -- later. So a lease adds its tokens to a debt of at least `lent`, and a take adds its own to the debt as it is. Both leave no more debt than the
--- capacity at the time at which they conform. Take the tokens that can be spent within [x, y], the last of them spent at y or before it: each
+-- capacity. Take the tokens that can be spent within [x, y], the last of them spent at y or before it: each
 -- arrives at x or later, so together they leave a debt that is paid no sooner than x and all their emission intervals. After the last it is at most
 -- the capacity. So they are at most burst + rate * (y - x).
 
 -- Under several numbers (steps/records.lua) leases may be of different lengths, or none, and rates of different speeds. Let F be the most tokens
--- of any numbers, `whole`, R the highest rate, and of a token L the length of its lease, 0 for a take, and d the time until the token conforms. It
--- is spent up to d + L after its grant. So the grant leaves all numbers room for F - R * (d + L) at most, less the token:
+-- of any numbers, `whole`, R the highest rate, and of a token L the length of its lease, 0 for a take. It is spent up to L after its grant. So the
+-- grant leaves all numbers room for F - R * L at most, less the token:
 --
---   room' = max(min(room, F - R * (d + L)) - amount, min(room, 0, the room left under the numbers that let it pass))
+--   room' = max(min(room, F - R * L) - amount, min(room, 0, the room left under the numbers that let it pass))
 --
 -- Then in every interval of length t no more than F + R * t is spent, whatever the numbers. Take the budget S of steps/records.lua, as it is when
--- the first token p of those that are spent within [x, y] is granted, at a; the last, q, at b. S is at most F - R * (d_p + L_p) before p, as the room of
--- all numbers is, gains at most R * (b - a), and is not less than the room left by q, which is at least -R * d_q. So no more were granted than
--- F - R * (d_p + L_p) + R * (b - a) + R * d_q. As p is spent at x or later and q at y or earlier, x <= a + d_p + L_p and y >= b + d_q: that is at most
+-- the first token p of those that are spent within [x, y] is granted, at a; the last, q, at b. S is at most F - R * L before p, as the room of
+-- all numbers is, gains at most R * (b - a), and is not less than the room left by q, which is at least 0. So no more were granted than
+-- F - R * L + R * (b - a). As p is spent at x or later and q at y or earlier, x <= a + L and y >= b: that is at most
 -- F + R * (y - x). Under one kind of numbers alone this is what a lease does by itself: there `F - R * L` is the capacity less `lent`.
--- Where F is not two tokens more than R * (L + d), what is left is two tokens, and R * (L + d) + 2 takes the place of F.
+-- Where F is not two tokens more than R * L, what is left is two tokens, and R * L + 2 takes the place of F.
 
 local LEAST_TOKENS = 2
 
@@ -120,19 +120,14 @@ function rate.lends(part)
   part.debt = math.max(part.debt, part.lent)
   local tokens, fastest = metBy(part, part.others or {})
   if fastest == part then return end
-  local debt = debtUntil(part, part.lent / part.unitsPerUs, tokens, fastest)
-  part.debt = math.max(part.debt, debt)
-  -- A token ahead of its time is handed out only as far ahead as leaves room for another.
-  local room = (part.capacity - debt) / part.unitsPerToken - 1
-  part.furthestUs = math.floor(room / (fastest.unitsPerUs / fastest.unitsPerToken - part.unitsPerUs / part.unitsPerToken))
+  part.debt = math.max(part.debt, debtUntil(part, part.lent / part.unitsPerUs, tokens, fastest))
 end
 
---- A take is spent at once, and a booking is counted as a lease without a horizon.
+--- A take is spent at once, and a booking is counted as a lease.
 function rate.filled(part, amount, by, verb)
   local tokens, fastest = metBy(by, by.others)
-  local waitUs = verb == 'lease' and ceilDiv(math.max(by.debt - by.capacity, 0), by.unitsPerUs) or 0
   local lentUs = verb == 'take' and 0 or by.lent / by.unitsPerUs
-  local least = debtUntil(part, lentUs + waitUs, tokens, fastest)
+  local least = debtUntil(part, lentUs, tokens, fastest)
   part.debt = math.min(math.max(part.debt, least) + amount, math.max(part.debt, math.min(beyondOf(part, by), deepest(part))))
 end
 
@@ -225,15 +220,10 @@ function rate.status(part)
   return part.debt, 0, 0
 end
 
---- Tokens that conform now, and those that will within `horizonUs`, one after another; at most `want`, nothing below `least`. See
---- scripts/lease.lua.
-function rate.leased(part, want, least, horizonUs)
-  local room = part.capacity - part.debt
-  horizonUs = math.min(horizonUs, math.max(part.furthestUs or horizonUs, 0))
-  local ready = math.min(math.max(math.floor(room / part.unitsPerToken), 0), want)
-  local later = math.floor((room + horizonUs * part.unitsPerUs) / part.unitsPerToken) - ready
-  later = math.min(math.max(later, 0), want - ready)
-  if ready + later < least then return 0, 0, 0, 0 end
-  part.debt = part.debt + (ready + later) * part.unitsPerToken
-  return ready, later, 0, 0
+--- Tokens that conform now, at most `want`, nothing below `least`. See scripts/lease.lua.
+function rate.leased(part, want, least)
+  local tokens = math.min(math.max(rate.room(part), 0), want)
+  if tokens < least then return 0, 0 end
+  part.debt = part.debt + tokens * part.unitsPerToken
+  return tokens, 0
 end

@@ -282,9 +282,9 @@ end
 
 --- What would pass now, at most `want`, nothing below `least`; it counts from the end of the lease, the latest time at which it may be spent. See scripts/lease.lua.
 function log.leased(part, want, least)
-  if isClosed(part) then return 0, 0, 0, 0 end
-  local ready = math.min(math.max(part.limit - part.used, 0), want)
-  if ready < least then return 0, 0, 0, 0 end
-  if ready > 0 then appended(part, now + part.leaseUs, ready) end
-  return ready, 0, 0, part.leaseUs
+  if isClosed(part) then return 0, 0 end
+  local tokens = math.min(math.max(part.limit - part.used, 0), want)
+  if tokens < least then return 0, 0 end
+  if tokens > 0 then appended(part, now + part.leaseUs, tokens) end
+  return tokens, part.leaseUs
 end

@@ -13,11 +13,6 @@ if numbers == ARGV[1] then
   if windows >= 0 and math.max(previous, limit) * windowUs < 4503599627370496 then
     previous, current = previous - 0, current - 0
 
-    local function usedWith(us)
-      local product = previous * us
-      return current + (product + -product % windowUs) / windowUs
-    end
-
     --- Microseconds until `amount` more would pass.
     local function untilFree(amount)
       local room = limit - current - amount
@@ -32,16 +27,16 @@ if numbers == ARGV[1] then
       return leftUs + math.max(windowUs - (windowUs * room - windowUs * room % current) / current, 0)
     end
 
-    local want, horizonUs, least = string.match(ARGV[2], '^(%d+) (%d+) (%d+)$')
-    local used = usedWith(leftUs)
-    local ready = math.min(math.max(limit - used, 0), want)
-    local later = math.min(math.max(limit - usedWith(math.max(leftUs - horizonUs, 1)), 0), want) - ready
-    if ready + later - least < 0 then ready, later = 0, 0 end
-    current = current + ready + later
+    local want, least = string.match(ARGV[2], '^(%d+) (%d+)$')
+    local product = previous * leftUs
+    local used = current + (product + -product % windowUs) / windowUs
+    local tokens = math.min(math.max(limit - used, 0), want)
+    if tokens - least < 0 then tokens = 0 end
+    current = current + tokens
     local untilNew = current > 0 and leftUs + windowUs or previous > 0 and leftUs or 0
-    if ready + later == 0 then return { now, 0, 0, used, 0, untilFree(least), untilNew, 0, 0 } end
+    if tokens == 0 then return { now, 0, used, 0, untilFree(least), untilNew, 0 } end
     value = whole(number + windows) .. ' ' .. whole(previous) .. ' ' .. whole(current) .. ';' .. numbers
     redis.call('SET', KEYS[1], value, 'PXAT', whole(math.ceil((now + leftUs + windowUs) / 1000) + SLACK_MS))
-    return { now, ready, later, used, 0, untilFree(least), untilNew, untilFree(0), leftUs }
+    return { now, tokens, used, 0, untilFree(least), untilNew, leftUs }
   end
 end

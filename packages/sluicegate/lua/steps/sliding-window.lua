@@ -181,10 +181,8 @@ end
 
 --- Over the same windows the record of the largest limit has counted all that passed. At each moment at which another record dropped something it
 --- was full, to the fraction of a token, so that what both have counted differs by no more than their limits do, then and as it fades.
-function sliding.filled(part, amount, by, verb)
-  -- Tokens booked for a later window are not spent in this one.
-  local below = verb == 'lease' and math.min(by.limit - usedAt(by, now), 0) or 0
-  part.current = part.current + math.max(math.min(amount, roomFrom(part, now) - below), 0)
+function sliding.filled(part, amount)
+  part.current = part.current + math.max(math.min(amount, roomFrom(part, now)), 0)
 end
 
 --- Tokens returned to these windows were counted under all numbers.
@@ -198,14 +196,11 @@ function sliding.status(part, amount)
   return isClosed(part) and part.limit or usedAt(part, now), earliestUs(part, amount) - now, untilNew(part)
 end
 
---- What would pass now, and what will within `horizonUs`, all of it at the time at which the last does; at most `want`, to be spent in the
---- window of now: until its end, what is spent does not count for more. See scripts/lease.lua.
-function sliding.leased(part, want, least, horizonUs)
-  if isClosed(part) then return 0, 0, 0, 0 end
-  local endUs = startUs(part) + part.windowUs
-  local ready = math.min(math.max(part.limit - usedAt(part, now), 0), want)
-  local later = math.min(math.max(part.limit - usedAt(part, math.min(now + horizonUs, endUs - 1)), 0), want) - ready
-  if ready + later < least then return 0, 0, 0, 0 end
-  part.current = part.current + ready + later
-  return ready, later, earliestUs(part, 0) - now, endUs - now
+--- What would pass now, at most `want`, to be spent in the window of now: until its end, what is spent does not count for more. Nothing below
+--- `least`. See scripts/lease.lua.
+function sliding.leased(part, want, least)
+  local tokens = math.min(math.max(sliding.room(part), 0), want)
+  if tokens < least then return 0, 0 end
+  part.current = part.current + tokens
+  return tokens, startUs(part) + part.windowUs - now
 end

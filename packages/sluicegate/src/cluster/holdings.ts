@@ -1,21 +1,40 @@
 import { isPermit, type Permit } from '../decision/permit.js'
 import { onceInProcess } from '../once-in-process.js'
 import type { Policy } from '../policy/policy.js'
-import type { Booking, BookingService } from '../waiting/reserving.js'
+import type { Booking } from '../waiting/reserving.js'
 
-/** Reservations and permits of one worker that are remembered. Beyond that none can be given back: they flow back or end by their ttl. */
+/** What is remembered of one process. Beyond that nothing can be given back: it flows back or ends by its ttl. */
 const MOST_HELD = 100_000
+/** How long the tokens of a lease may come back. */
+const LEASED_US = 60_000_000
 /** Entries checked for each new one, so that ended ones do not add up. */
 const LOOKED_AT = 2
 
-/** A reservation that may be cancelled, or a permit. */
+/** A reservation that may be cancelled, a permit, or a lease whose tokens may be returned. */
 interface Holding {
   booking?: Booking
   readonly permit?: Permit
+  readonly lease?: Lease
   /** From then on nothing can be given back. */
   overUs: number
   readonly order: number
   readonly isWait?: boolean
+}
+
+/** Of a lease: how many of its tokens may still be returned, and what was in force. */
+interface Lease {
+  /** The whole policy, and which one of `allOf`; else 0. */
+  readonly policy: Policy
+  readonly part: number
+  /** Tokens of a rate: what a take has spent of them comes back as far as it has not flowed back since. */
+  readonly flowsBack: boolean
+  left: number
+}
+
+/** Tokens of a booking that go back. */
+export interface GivenBack {
+  readonly booking: Booking
+  readonly tokens: number
 }
 
 /** A reservation of a wait. */
@@ -28,7 +47,7 @@ export interface BookedAhead {
 
 const orders = /* @__PURE__ */ onceInProcess('orders of holdings', () => ({ last: 0 }))
 
-/** The reservations and permits of one worker, by the ids of their requests. */
+/** What was granted to one process, by the ids of its requests: it can give back no more than this. */
 export class Holdings {
   private readonly byId = new Map<number, Holding>()
   /** Kept between calls: a new iterator would pass the place of every deleted entry again. */
@@ -49,6 +68,32 @@ export class Holdings {
     const { decision, atUs } = booking
     const overUs = atUs + lifeUs(this.policy())
     this.add(id, { booking, ...(isPermit(decision) && { permit: decision }), overUs, order: ++orders.last, isWait }, nowUs)
+  }
+
+  addLease(id: number, booking: Booking, lease: Omit<Lease, 'left'>, nowUs: number): void {
+    const overUs = nowUs + LEASED_US
+    this.add(id, { booking, lease: { ...lease, left: booking.cost }, overUs, order: ++orders.last }, nowUs)
+  }
+
+  isLease(id: unknown): boolean {
+    return this.byId.get(id as number)?.lease !== undefined
+  }
+
+  /**
+   * `tokens` of a lease go back: of `cost` that one take has spent, or that no take has. They do like those of a reservation: with a window
+   * only while that is current, with a log only while it is the newest; of a rate what has not flowed back since the lease. Undefined when
+   * nothing does.
+   *
+   * @param policy the one in force: nothing comes back of what was leased under another.
+   */
+  takeBack(id: unknown, tokens: number, cost: number, policy: Policy): (GivenBack & { readonly part: number }) | undefined {
+    const { booking, lease } = this.byId.get(id as number) ?? {}
+    if (booking === undefined || lease === undefined || lease.policy !== policy) return undefined
+    const back = Math.min(tokens, lease.left)
+    if (back === 0) return undefined
+    lease.left -= back
+    const { part, flowsBack } = lease
+    return { booking: flowsBack ? { ...booking, cost, atUs: booking.bookedUs } : booking, tokens: back, part }
   }
 
   booking(id: unknown): Booking | undefined {
@@ -105,70 +150,4 @@ function lifeUs({ policies, algorithm, limit, windowMs, burst }: Policy): number
   if (policies !== undefined) return Math.max(...policies.map(lifeUs))
   const isRate = algorithm === 'token-bucket' || algorithm === 'gcra'
   return Math.ceil((isRate ? (burst * windowMs) / limit : 2 * windowMs) * 1000)
-}
-
-/** How many leases of one worker are remembered, and for how long: beyond that their tokens cannot be returned. */
-const MOST_LEASES = 10_000
-const LONGEST_US = 60_000_000
-
-/** A lease: the limiter that granted it, the policy then in force, and what it booked. */
-interface GrantedLease {
-  readonly service: Pick<BookingService, 'giveBack'>
-  readonly policy: Policy
-  readonly bookings: readonly Booking[]
-  /** Tokens of a rate: what a take has spent of them comes back as far as it has not flowed back since. */
-  readonly flowsBack: boolean
-}
-
-/** A lease that is remembered. */
-interface HeldLease extends GrantedLease {
-  /** Tokens that may be returned. */
-  tokens: number
-  readonly untilUs: number
-}
-
-/** The leases granted to one worker, by the ids of its requests: it can return no more than these. */
-export class GrantedLeases {
-  private readonly byId = new Map<number, HeldLease>()
-
-  has(id: number): boolean {
-    return this.byId.has(id)
-  }
-
-  add(id: number, { service, policy, bookings, flowsBack }: GrantedLease, nowUs: number): void {
-    const { byId } = this
-    for (const [oldId, { untilUs }] of byId) {
-      if (untilUs > nowUs && byId.size < MOST_LEASES) break
-      byId.delete(oldId)
-    }
-    const tokens = bookings.reduce((sum, { cost }) => sum + cost, 0)
-    if (tokens === 0) return
-    // Of a rate the first booking says all: when the tokens were charged.
-    const kept = flowsBack ? bookings.slice(0, 1) : bookings
-    byId.set(id, { service, policy, bookings: kept, flowsBack, tokens, untilUs: nowUs + LONGEST_US })
-  }
-
-  /**
-   * Returns `tokens` of `cost` that one take has spent, or that no take has. Each is cancelled like a reservation: with a window only while
-   * that is current, with a log only while it is the newest; of a rate what has not flowed back since the lease.
-   *
-   * @param policy the one in force: tokens granted under another are not returned.
-   */
-  giveBack(id: unknown, tokens: number, cost: number, policy: Policy): void {
-    const lease = this.byId.get(id as number)
-    if (lease === undefined || lease.policy !== policy) return
-    let left = Math.min(tokens, lease.tokens)
-    lease.tokens -= left
-    if (lease.flowsBack) {
-      const booking = lease.bookings[0] as Booking
-      if (left > 0) lease.service.giveBack({ ...booking, cost, atUs: booking.bookedUs }, left)
-      return
-    }
-    for (const booking of [...lease.bookings].reverse()) {
-      if (left === 0) break
-      const back = Math.min(left, booking.cost)
-      lease.service.giveBack(booking, back)
-      left -= back
-    }
-  }
 }

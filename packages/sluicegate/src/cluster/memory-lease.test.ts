@@ -10,7 +10,7 @@ import type { Policy } from '../policy/policy.js'
 import { fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
 import { type ManualClock, manualClock } from '../time/clock.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
-import { GrantedLeases, Holdings } from './holdings.js'
+import { Holdings } from './holdings.js'
 import { keepRoomForLeases, leasedFrom, policyUnderLease } from './memory-lease.js'
 import { grantIn, numbersOfLease } from './message.js'
 
@@ -52,11 +52,10 @@ const FAULTY: readonly (readonly [fault: string, algorithms: readonly string[], 
   ['a lease leaves room for half of it', ['token-bucket', 'gcra'], { ...SOUND, leaseUs: LEASE_US / 2, taken: goodForALease }],
   ['a log counts from the leasing', ['sliding-log'], { ...SOUND, kept: (policy) => policy }],
   ['tokens have no end', Object.keys(POLICIES), { ...SOUND, taken: (grant) => ({ ...grant, endUs: () => 1e12 }) }],
-  ['tokens begin at once', ['token-bucket', 'gcra'], { ...SOUND, taken: (grant) => ({ ...grant, beginUs: () => 0 }) }],
 ]
 
 function goodForALease(grant: Grant): Grant {
-  return { ...grant, endUs: (token) => grant.beginUs(token) + LEASE_US }
+  return { ...grant, endUs: () => LEASE_US }
 }
 
 for (const [fault, algorithms, rules] of FAULTY) {
@@ -75,27 +74,23 @@ test('none is handed out where there are fewer than the least that is of use, no
   const clock = manualClock(START_MS)
   const desk = createLimiter(fixedWindow({ limit: 10, window: '1h' }), { clock }) as Limiter & BookingService
   const policy = desk.policy
-  const asked = { key: 'a', horizonUs: 50_000, leaseUs: LEASE_US, nowUs: START_MS * 1000 }
-  assert.equal(handed(leasedFrom(desk, policy, { ...asked, want: 7, least: 1 })), 7)
-  const short = leasedFrom(desk, policy, { ...asked, want: 7, least: 4 })
-  assert.equal(handed(short), 0)
+  const asked = (want: number, least: number) => leasedFrom(desk, policy, { key: 'a', want, least }, LEASE_US, START_MS * 1000)
+  assert.equal(asked(7, 1).tokens, 7)
+  const short = asked(7, 4)
+  assert.equal(short.tokens, 0)
   assert.ok(short.untilFreeUs > 0 && short.remaining === 3)
   desk.block('a', '1m')
-  const blocked = leasedFrom(desk, policy, { ...asked, want: 1, least: 1 })
-  assert.deepEqual([handed(blocked), blocked.blockedUs], [0, 60_000_000])
+  const blocked = asked(1, 1)
+  assert.deepEqual([blocked.tokens, blocked.blockedUs], [0, 60_000_000])
   assert.equal(desk.peek('a').remaining, 3)
 })
 
-test('of many tokens those that conform later come due in a few runs, and all of them within the horizon', () => {
+test('the rest of the burst flows back during the lease', () => {
   const clock = manualClock(START_MS)
   const policy = tokenBucket({ limit: 100_000, window: '1s', burst: 20_000 })
   const desk = createLimiter(policyUnderLease(policy, LEASE_US), { clock }) as Limiter & BookingService
-  const lease = leasedFrom(desk, policy, { key: 'a', want: 1e6, least: 1, horizonUs: 50_000, leaseUs: LEASE_US, nowUs: START_MS * 1000 })
-  assert.ok(lease.runs.length <= 65)
-  assert.equal(lease.runs[0]?.tokens, 10_000, 'the rest of the burst flows back during the lease')
-  // 5,000 flow back within the horizon.
-  assert.ok(handed(lease) <= 15_000 && handed(lease) >= 14_900, `${handed(lease)}`)
-  for (const { beginUs, endUs } of lease.runs) assert.ok(beginUs <= 50_000 && endUs === beginUs + LEASE_US)
+  const lease = leasedFrom(desk, policy, { key: 'a', want: 1e6, least: 1 }, LEASE_US, START_MS * 1000)
+  assert.deepEqual([lease.tokens, lease.endUs, lease.untilFreeUs], [10_000, LEASE_US, 10])
 })
 
 const SMALL = tokenBucket({ limit: 100, window: '1s', burst: 20 })
@@ -103,10 +98,7 @@ const SMALL = tokenBucket({ limit: 100, window: '1s', burst: 20 })
 test('takes get the whole burst until something is leased, and again when nothing leased can be spent', () => {
   const clock = manualClock(START_MS)
   const desk = createLimiter(SMALL, { clock }) as Limiter & BookingService
-  const lease = () =>
-    handed(
-      leasedFrom(desk, SMALL, { key: 'a', want: 3, least: 1, horizonUs: 0, leaseUs: LEASE_US, nowUs: Math.round(clock.nowMs() * 1000) }),
-    )
+  const lease = () => leasedFrom(desk, SMALL, { key: 'a', want: 3, least: 1 }, LEASE_US, Math.round(clock.nowMs() * 1000)).tokens
   const takes = (): number => {
     let passed = 0
     while (desk.take('a').allowed) passed++
@@ -130,7 +122,7 @@ test('what is refunded or cancelled leaves room for leased tokens', () => {
     const desk = createLimiter(SMALL, { clock }) as Limiter & BookingService
     keepRoomForLeases(desk, () => ({ policy: SMALL, leaseUs: LEASE_US }))
     const booking = desk.reserve('a', 15)
-    leasedFrom(desk, SMALL, { key: 'a', want: 5, least: 1, horizonUs: 0, leaseUs: LEASE_US, nowUs: START_MS * 1000 })
+    leasedFrom(desk, SMALL, { key: 'a', want: 5, least: 1 }, LEASE_US, START_MS * 1000)
     assert.equal(desk.peek('a').remaining, 0)
     if (isBooked) booking.cancel()
     else desk.refund('a', 15)
@@ -141,10 +133,6 @@ test('what is refunded or cancelled leaves room for leased tokens', () => {
     assert.equal(desk.peek('a').remaining, 14, 'five may still be spent')
   }
 })
-
-function handed({ runs }: ReturnType<typeof leasedFrom>): number {
-  return runs.reduce((sum, { tokens }) => sum + tokens, 0)
-}
 
 /** A few processes on one key: questions and answers take their time, and what is held is spent at its last moment, or all at once. */
 function history(policy: Policy, random: Random, rules: Rules): Admission[] {
@@ -157,7 +145,7 @@ function history(policy: Policy, random: Random, rules: Rules): Admission[] {
   const after = (us: number, run: () => void): void => void due.push({ atUs: nowUs + Math.max(0, Math.floor(us)), run })
   const spend = (): void => {
     for (const batch of held) {
-      const cost = batch.readyAt(nowUs)
+      const cost = batch.leftAt(nowUs)
       if (cost > 0) admissions.push({ atUs: nowUs, cost })
       batch.drop(cost)
     }
@@ -167,21 +155,14 @@ function history(policy: Policy, random: Random, rules: Rules): Admission[] {
     const sentUs = nowUs
     after(delayUs(), () => {
       const least = random.pick([1, 1, 1, 3])
-      const request = {
-        key: 'a',
-        want: least + random.integer(0, 200),
-        least,
-        horizonUs: random.pick([0, HORIZON_MS * 1000]),
-        leaseUs: rules.leaseUs,
-        nowUs,
-      }
-      const answer = JSON.parse(JSON.stringify(numbersOfLease(leasedFrom(desk, policy, request)))) as number[]
+      const want = least + random.integer(0, 200)
+      const lease = leasedFrom(desk, policy, { key: 'a', want, least }, rules.leaseUs, nowUs)
+      const answer = JSON.parse(JSON.stringify(numbersOfLease(lease))) as number[]
       after(delayUs(), () => {
-        const grant = rules.taken(grantIn(answer, policy, request.horizonUs, least))
-        const count = grant.availableNow + grant.availableLater
-        if (count === 0) return
-        held.push(new Batch(grant, sentUs, nowUs))
-        const endUs = grant.endUs(random.pick([0, count - 1]))
+        const grant = rules.taken(grantIn(answer, policy, least))
+        if (grant.tokens === 0) return
+        held.push(new Batch(grant, sentUs))
+        const endUs = grant.endUs(0)
         after(sentUs + endUs - endUs / 1000 - 1 - nowUs, spend)
         after(grant.endUs(0) + random.integer(0, LEASE_US), spend)
       })
@@ -249,30 +230,33 @@ describe('granted leases', () => {
   function lentFrom(tokens: number) {
     const clock = manualClock(3_600_000)
     const desk = createLimiter(POLICY, { clock }) as Limiter & BookingService
-    const granted = new GrantedLeases()
-    const nowUs = clock.nowMs() * 1000
-    granted.add(1, { service: desk, policy: POLICY, bookings: [desk.book('k', tokens, 0)], flowsBack: false }, nowUs)
-    return { clock, desk, granted, left: () => desk.peek('k').remaining }
+    const granted = new Holdings(() => POLICY)
+    granted.addLease(1, desk.book('k', tokens, 0), { policy: POLICY, part: 0, flowsBack: false }, clock.nowMs() * 1000)
+    const giveBack = (id: number, back: number, policy = POLICY): void => {
+      const booked = granted.takeBack(id, back, back, policy)
+      if (booked !== undefined) desk.giveBack(booked.booking, booked.tokens)
+    }
+    return { clock, desk, giveBack, left: () => desk.peek('k').remaining }
   }
 
   test('a worker gives back what it was granted, and no more than that', () => {
-    const { granted, left } = lentFrom(10)
-    granted.giveBack(1, 4, 4, POLICY)
+    const { giveBack, left } = lentFrom(10)
+    giveBack(1, 4)
     assert.equal(left(), 94)
-    granted.giveBack(1, 40, 40, POLICY)
+    giveBack(1, 40)
     assert.equal(left(), 100)
-    granted.giveBack(1, 10, 10, POLICY)
-    granted.giveBack(2, 10, 10, POLICY)
+    giveBack(1, 10)
+    giveBack(2, 10)
     assert.equal(left(), 100)
   })
 
   test('nothing comes back into another window, nor of what was granted under another policy', () => {
-    const { clock, desk, granted, left } = lentFrom(10)
-    granted.giveBack(1, 1, 1, { ...POLICY } as typeof POLICY)
+    const { clock, desk, giveBack, left } = lentFrom(10)
+    giveBack(1, 1, { ...POLICY } as typeof POLICY)
     assert.equal(left(), 90)
     clock.advance(3_600_000)
     desk.take('k', 50)
-    granted.giveBack(1, 10, 10, POLICY)
+    giveBack(1, 10)
     assert.equal(left(), 50)
   })
 })

@@ -7,44 +7,24 @@ import { minuteWindow } from '../policy/calendar.js'
 import { changedPolicy, type Policy } from '../policy/policy.js'
 import { scaledUp } from '../policy/policy-numbers.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'
+import type { LeaseRequest } from '../shared/backend.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
-
-/** The most reservations for tokens that conform later: beyond that several tokens are reserved together and come due together. */
-const MOST_LATER = 64
-
-/** Tokens that may be spent from `beginUs` until `endUs`, both counted from now. */
-export interface LeaseRun {
-  readonly tokens: number
-  readonly beginUs: number
-  readonly endUs: number
-}
 
 /** What keeps room for leases in a limiter. */
 type PrimaryRate = Pick<Limiter, 'peek' | 'refund' | 'penalize'> & Pick<BookingService, 'giveBack'>
 
 /** What a lease granted, and the state of the key after it. */
 export interface MemoryLease {
-  /** By their beginning. */
-  readonly runs: readonly LeaseRun[]
-  /** The reservations behind the runs, in the same order. */
-  readonly bookings: readonly Booking[]
+  readonly tokens: number
+  /** Until when they may be spent, counted from now. */
+  readonly endUs: number
+  /** What charged them; absent where none are granted. */
+  readonly booking?: Booking
   /** Until the smallest useful number of tokens would pass; 0 when all that was wanted was granted. */
   readonly untilFreeUs: number
   readonly blockedUs: number
   readonly remaining: number
   readonly untilNewUs: number
-}
-
-/** A lease request in the primary. */
-export interface LeaseRequest {
-  readonly key: string
-  readonly want: number
-  /** When there are fewer, none is granted. */
-  readonly least: number
-  readonly horizonUs: number
-  /** How long a token may be spent. */
-  readonly leaseUs: number
-  readonly nowUs: number
 }
 
 /**
@@ -79,40 +59,45 @@ export function tokensForLease(policy: Policy, leaseUs: number, { remaining }: P
   return Math.max(0, scaledUp(limit, leaseUs, Math.round(windowMs * 1000)) - Math.max(0, burst - remaining - 1))
 }
 
-/** Reserves tokens for a worker: those that conform now, then those that will within the horizon, each for its time. */
-export function leasedFrom(service: BookingService & Pick<Limiter, 'peek'>, policy: Policy, request: LeaseRequest): MemoryLease {
-  const { key, want, least, nowUs, leaseUs } = request
+/**
+ * Charges tokens for a worker: those that conform now.
+ *
+ * @param least when there are fewer, none are charged.
+ * @param leaseUs how long a token may be spent.
+ */
+export function leasedFrom(
+  service: BookingService & Pick<Limiter, 'peek'>,
+  policy: Policy,
+  { key, want, least }: Pick<LeaseRequest, 'key' | 'want' | 'least'>,
+  leaseUs: number,
+  nowUs: number,
+): MemoryLease {
   const before = service.peek(key, 1)
-  const isBlocked = !before.allowed && before.remaining > 0
-  const runs: LeaseRun[] = []
-  const bookings: Booking[] = []
-  let left = want
-  let room = tokensForLease(policy, leaseUs, before)
-  let untilFreeUs = 0
-  const booked = (tokens: number, mostUs: number): boolean => {
-    const booking = service.book(key, tokens + room, mostUs / 1000)
-    const { allowed, atUs, bookedUs } = booking
-    untilFreeUs = allowed ? 0 : atUs - bookedUs
-    if (!allowed) return false
-    runs.push({ tokens, beginUs: atUs > bookedUs ? atUs - nowUs : 0, endUs: endUs(policy, atUs, request) - nowUs })
-    bookings.push(booking)
-    left -= tokens
-    room = 0
-    return true
-  }
+  const room = tokensForLease(policy, leaseUs, before)
   const free = before.remaining - room
-  if (before.allowed && free >= least) booked(Math.min(want, free), 0)
-  const mostUs = isBlocked ? 0 : aheadUs(policy, request)
-  // No more flows back meanwhile. The smallest requested cost is reserved at once.
-  const inTime = (policy.limit * mostUs) / (policy.windowMs * 1000)
-  let together = Math.max(least, Math.ceil(Math.min(left, inTime) / MOST_LATER))
-  while (left >= least && runs.length <= MOST_LATER) {
-    if (booked(Math.min(left, together), mostUs)) continue
-    if (together === least) break
-    together = Math.max(least, Math.floor(together / 2))
-  }
+  const charge = (tokens: number): Booking => service.book(key, tokens, 0)
+  const booking = before.allowed && free >= least ? charge(Math.min(want, free) + room) : undefined
+  const isGranted = booking?.allowed === true
+  const tokens = isGranted ? booking.cost - room : 0
+  const untilFreeUs = want - tokens >= least ? untilFreeFor(service, charge(isGranted ? least : least + room)) : 0
   const { remaining, resetAfterMs } = service.peek(key, 1)
-  return { runs, bookings, untilFreeUs, blockedUs: isBlocked ? untilFreeUs : 0, remaining, untilNewUs: resetAfterMs * 1000 }
+  const isBlocked = !before.allowed && before.remaining > 0
+  return {
+    tokens,
+    endUs: isGranted ? endUs(policy, booking.atUs, leaseUs) - nowUs : 0,
+    ...(isGranted && { booking }),
+    untilFreeUs,
+    blockedUs: isBlocked ? untilFreeUs : 0,
+    remaining,
+    untilNewUs: resetAfterMs * 1000,
+  }
+}
+
+/** How long more tokens are denied, to the microsecond; 0 where they have become free meanwhile, and nothing of the look stays charged. */
+function untilFreeFor(service: BookingService, more: Booking): number {
+  if (!more.allowed) return more.atUs - more.bookedUs
+  service.giveBack(more, more.cost)
+  return 0
 }
 
 /**
@@ -138,24 +123,13 @@ export function keepRoomForLeases(limiter: PrimaryRate, termsOf: () => { readonl
   limiter.giveBack = keeping(([{ key }]) => key, limiter.giveBack.bind(limiter))
 }
 
-/** Whether tokens are granted before they conform. In a log a reservation ahead would close the time before it. */
-function isBookedAhead({ algorithm }: Policy): boolean {
-  return algorithm !== 'fixed-window' && algorithm !== 'sliding-log'
-}
-
 /** Whether unspent tokens flow back by themselves, as with a rate; else a worker may return them. */
 export function flowsBack({ algorithm }: Policy): boolean {
   return algorithm === 'token-bucket' || algorithm === 'gcra'
 }
 
-/** How far ahead tokens are reserved: with windows not into the next one. */
-function aheadUs(policy: Policy, { nowUs, horizonUs }: LeaseRequest): number {
-  if (!isBookedAhead(policy)) return 0
-  return policy.algorithm === 'sliding-window' ? Math.min(horizonUs, windowEndUs(policy, nowUs) - nowUs - 1) : horizonUs
-}
-
 /** When tokens that conform at `atUs` expire. */
-function endUs(policy: Policy, atUs: number, { leaseUs }: LeaseRequest): number {
+function endUs(policy: Policy, atUs: number, leaseUs: number): number {
   const isWindow = policy.algorithm === 'fixed-window' || policy.algorithm === 'sliding-window'
   return isWindow ? Math.min(windowEndUs(policy, atUs), atUs + leaseUs) : atUs + leaseUs
 }

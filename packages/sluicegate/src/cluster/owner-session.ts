@@ -2,7 +2,7 @@ import { isPermit } from '../decision/permit.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { keysUnder } from '../key.js'
 import type { Key } from '../limiter.js'
-import { type BookedAhead, GrantedLeases, Holdings } from './holdings.js'
+import { type BookedAhead, Holdings } from './holdings.js'
 import { flowsBack, leasedFrom, type MemoryLease } from './memory-lease.js'
 import { numbersOfDecision, numbersOfLease, operationIn, type ReceivedOperation } from './message.js'
 import type { OwnedPolicy } from './owned-policy.js'
@@ -10,7 +10,7 @@ import type { OwnedPolicy } from './owned-policy.js'
 /** Requests that are no operation; each returns the content of its answer. */
 export type OtherRequests = Readonly<Record<string, (first: unknown, second: unknown) => readonly unknown[]>>
 
-const NOTHING: MemoryLease = { runs: [], bookings: [], untilFreeUs: 0, blockedUs: 0, remaining: 0, untilNewUs: 0 }
+const NOTHING: MemoryLease = { tokens: 0, endUs: 0, untilFreeUs: 0, blockedUs: 0, remaining: 0, untilNewUs: 0 }
 
 /**
  * Carries out the operations of one worker, and remembers what was granted to it. It answers any input, and changes no more than the verb says.
@@ -19,7 +19,6 @@ export class OwnerSession {
   private readonly owned: OwnedPolicy
   private readonly others: OtherRequests
   private readonly holdings: Holdings
-  private readonly granted = new GrantedLeases()
 
   constructor(owned: OwnedPolicy, others: OtherRequests = {}) {
     this.owned = owned
@@ -127,15 +126,8 @@ export class OwnerSession {
     const service = parts[part]
     if (own === undefined || service === undefined) return NOTHING
     const nowUs = this.owned.nowUs()
-    const lease = leasedFrom(service, own, {
-      key,
-      want: Math.max(want, least),
-      least,
-      horizonUs: 0,
-      leaseUs,
-      nowUs,
-    })
-    this.granted.add(id, { service, policy, bookings: lease.bookings, flowsBack: flowsBack(own) }, nowUs)
+    const lease = leasedFrom(service, own, { key, want: Math.max(want, least), least }, leaseUs, nowUs)
+    if (lease.booking !== undefined) this.holdings.addLease(id, lease.booking, { policy, part, flowsBack: flowsBack(own) }, nowUs)
     return lease
   }
 
@@ -163,11 +155,12 @@ export class OwnerSession {
   }
 
   private givenBack(key: Key, { charge, tokens, cost = tokens }: ReceivedOperation): readonly number[] {
-    const { limiter, policy } = this.owned
-    if (this.granted.has(charge as number)) {
+    const { limiter, parts, policy } = this.owned
+    if (this.holdings.isLease(charge)) {
       checkWhole('tokens', tokens, 1)
       checkWhole('cost', cost, tokens)
-      this.granted.giveBack(charge, tokens, cost, policy)
+      const back = this.holdings.takeBack(charge, tokens, cost, policy)
+      if (back !== undefined) parts[back.part]?.giveBack(back.booking, back.tokens)
       return []
     }
     const booking = this.holdings.booking(charge)

@@ -1,12 +1,8 @@
 /** Tokens that a backend charged ahead of need. Durations are microseconds from its answer on, by its clock. */
 export interface Grant {
-  /** Tokens that may be spent at once. */
-  readonly availableNow: number
-  /** Tokens that may be spent later. */
-  readonly availableLater: number
-  /** When token `token` may be spent, 0 for those available now. Tokens are numbered over both groups; the times never decrease. */
-  beginUs(token: number): number
-  /** When token `token` expires. The times never decrease. */
+  /** They may be spent from now on: none is charged before it conforms. */
+  readonly tokens: number
+  /** When token `token` of them expires. The times never decrease. */
   endUs(token: number): number
   /**
    * True where spent tokens come back one by one, as with a rate: then the answer says when any number of tokens would pass, and unspent
@@ -42,13 +38,13 @@ export interface Granted {
 }
 
 /** Receives what a take spends of each grant. */
-export interface Drawn {
+export interface Spent {
   push(granted: Granted): unknown
 }
 
 /** How long an answer may take: a lease, or as long as its tokens last where that is longer. */
 export function spentWithinUs(grant: Grant, leaseUs: number): number {
-  return grant.availableNow > 0 ? Math.max(leaseUs, grant.endUs(0)) : leaseUs
+  return grant.tokens > 0 ? Math.max(leaseUs, grant.endUs(0)) : leaseUs
 }
 
 /** A request for tokens, and when it was sent. */

@@ -1,51 +1,45 @@
-import type { Drawn, Grant, Granted } from './grant.js'
+import type { Grant, Granted, Spent } from './grant.js'
 import { CLOCK_DRIFT } from './leasing.js'
 
 /**
- * The tokens of one grant. On this process's monotonic clock the beginning of each counts from the arrival of the answer, and its end from
- * the sending of the request. Whenever between these the backend answered, no token is spent before it conforms, and none after its end. So
- * clocks never have to agree.
+ * The tokens of one grant, on this process's monotonic clock. They may be spent since the answer arrived, and the end of each counts from the
+ * sending of the request. Whenever between these the backend answered, no token is spent before it conforms, and none after its end. So clocks
+ * never have to agree.
  */
 export class Batch {
+  /** Tokens of the grant. */
+  readonly granted: number
   private readonly grant: Grant
   private readonly sentUs: number
-  private readonly arrivedUs: number
-  /** The first token that is neither spent nor expired, the first that does not conform yet, and the number of tokens. */
+  /** The first token that is neither spent nor expired. */
   private next = 0
-  private open: number
-  private readonly count: number
   /** Tokens that expired unspent and were not taken by {@link takeEnded}. */
   private ended = 0
-  /** Before this no other token begins or expires. */
-  private steadyUs = Number.NEGATIVE_INFINITY
 
-  constructor(grant: Grant, sentUs: number, arrivedUs: number) {
+  constructor(grant: Grant, sentUs: number) {
+    this.granted = grant.tokens
     this.grant = grant
     this.sentUs = sentUs
-    this.arrivedUs = arrivedUs
-    this.open = grant.availableNow
-    this.count = grant.availableNow + grant.availableLater
   }
 
   /** Tokens that may be spent at a time. */
-  readyAt(nowUs: number): number {
-    if (nowUs >= this.steadyUs) this.settle(nowUs)
-    return this.ready
-  }
-
-  /** Until when that stays the same, if nothing is spent. */
-  get untilChangeUs(): number {
-    return this.steadyUs
+  leftAt(nowUs: number): number {
+    if (nowUs >= this.untilUs) {
+      const next = firstAfter(nowUs, this.next, (token) => this.endOf(token))
+      this.ended += next - this.next
+      this.next = next
+    }
+    return this.left
   }
 
   /** Tokens that may be spent, as of the last time read. */
-  get ready(): number {
-    return this.open > this.next ? this.open - this.next : 0
+  get left(): number {
+    return this.granted - this.next
   }
 
-  /** Tokens neither spent nor expired, as of the last time read. */
-  get left(): number {
-    return this.count - this.next
+  /** When the first of them expires; `Infinity` when none is left. */
+  get untilUs(): number {
+    return this.endOf(this.next)
   }
 
   /** The id under which tokens are returned; undefined when none can be. */
@@ -59,10 +53,15 @@ export class Batch {
     return (isReturned ?? !flowsBack) ? id : undefined
   }
 
+  /** Spends tokens that are left. */
+  drop(tokens: number): void {
+    this.next += tokens
+  }
+
   /** Expires all tokens that are left. */
   end(): void {
     this.ended += this.left
-    this.next = this.count
+    this.next = this.granted
   }
 
   /** Tokens that expired unspent since the last call: no take spends them. */
@@ -72,42 +71,8 @@ export class Batch {
     return ended
   }
 
-  /** Tokens of the grant. */
-  get granted(): number {
-    return this.count
-  }
-
-  /** Spends tokens that may be spent now. */
-  drop(tokens: number): void {
-    this.next += tokens
-  }
-
-  /** When the first of them expires; `Infinity` when none is left. */
-  get untilUs(): number {
-    return this.endOf(this.next)
-  }
-
-  /** When `tokens` of those that are left may be spent; `Infinity` when there are fewer. */
-  readyFrom(tokens: number): number {
-    return this.beginOf(this.next + tokens - 1)
-  }
-
-  private settle(nowUs: number): void {
-    const next = firstAfter(nowUs, this.next, (token) => this.endOf(token))
-    this.ended += next - this.next
-    this.next = next
-    this.open = firstAfter(nowUs, this.open, (token) => this.beginOf(token))
-    this.steadyUs = Math.min(this.endOf(this.next), this.beginOf(this.open))
-  }
-
-  private beginOf(token: number): number {
-    if (token >= this.count) return Number.POSITIVE_INFINITY
-    const us = this.grant.beginUs(token)
-    return this.arrivedUs + Math.ceil(us + us / CLOCK_DRIFT)
-  }
-
   private endOf(token: number): number {
-    if (token >= this.count) return Number.POSITIVE_INFINITY
+    if (token >= this.granted) return Number.POSITIVE_INFINITY
     const us = this.grant.endUs(token)
     return this.sentUs + Math.floor(us - us / CLOCK_DRIFT)
   }
@@ -139,8 +104,7 @@ export const RETRY_ROUNDING_US = 1000
 /** The leased tokens of one key, from several grants; those that expire first are spent first. */
 export class HeldTokens {
   private readonly batches: Batch[] = []
-  /** Tokens that may be spent now, and now or later; both are counted again from `recountUs` on. */
-  private ready = 0
+  /** Tokens that may be spent, counted again from `recountUs` on. */
   private tokens = 0
   private recountUs = Number.NEGATIVE_INFINITY
   private unspent: Granted[] = []
@@ -156,12 +120,12 @@ export class HeldTokens {
     this.part = part
   }
 
-  /** Tokens that may be spent now or later, as of the last time read. */
+  /** Tokens that may be spent, as of the last time read. */
   get left(): number {
     return this.tokens
   }
 
-  /** Before this no token begins or expires, unless tokens arrive or are spent. */
+  /** Before this no token expires, unless tokens arrive or are spent. */
   get countedUntilUs(): number {
     return this.recountUs
   }
@@ -171,11 +135,11 @@ export class HeldTokens {
     return this.batches[0]?.untilUs ?? Number.POSITIVE_INFINITY
   }
 
-  add(grant: Grant, sentUs: number, arrivedUs: number): void {
+  add(grant: Grant, sentUs: number): void {
     this.recountUs = Number.NEGATIVE_INFINITY
-    if (grant.availableNow + grant.availableLater === 0) return
+    if (grant.tokens === 0) return
     const { batches } = this
-    const batch = new Batch(grant, sentUs, arrivedUs)
+    const batch = new Batch(grant, sentUs)
     let at = batches.length
     while (at > 0 && (batches[at - 1] as Batch).untilUs > batch.untilUs) at--
     batches.splice(at, 0, batch)
@@ -184,15 +148,14 @@ export class HeldTokens {
   /** Tokens that may be spent at a time. */
   readyAt(nowUs: number): number {
     if (nowUs >= this.recountUs) this.count(nowUs)
-    return this.ready
+    return this.tokens
   }
 
-  /** Spends `cost` tokens if as many may be spent now. @param drawn receives what was spent of each grant. */
-  spend(nowUs: number, cost: number, drawn?: Drawn): boolean {
+  /** Spends `cost` tokens if as many may be spent now. @param spent receives what was spent of each grant. */
+  spend(nowUs: number, cost: number, spent?: Spent): boolean {
     if (this.readyAt(nowUs) < cost) return false
-    this.ready -= cost
     this.tokens -= cost
-    this.drop(cost, drawn)
+    this.drop(cost, spent)
     return true
   }
 
@@ -225,44 +188,18 @@ export class HeldTokens {
     return us
   }
 
-  /** When the leased tokens suffice for `cost`, without those that will have expired by then; `Infinity` if they never do. */
-  heldUntil(cost: number): number {
-    const { batches } = this
-    for (let first = 0; first < batches.length; first++) {
-      const fromUs = this.heldFrom(first, cost)
-      if (fromUs === Number.POSITIVE_INFINITY || (batches[first] as Batch).untilUs > fromUs + RETRY_ROUNDING_US) return fromUs
-    }
-    return Number.POSITIVE_INFINITY
-  }
-
-  private heldFrom(first: number, cost: number): number {
-    let missing = cost
-    let fromUs = 0
-    for (let i = first; i < this.batches.length; i++) {
-      const batch = this.batches[i] as Batch
-      const tokens = Math.min(missing, batch.left)
-      if (tokens > 0) fromUs = Math.max(fromUs, batch.readyFrom(tokens))
-      missing -= tokens
-      if (missing === 0) return fromUs
-    }
-    return Number.POSITIVE_INFINITY
-  }
-
   private count(nowUs: number): void {
     const { batches } = this
-    let ready = 0
-    let left = 0
+    let tokens = 0
     let untilUs = Number.POSITIVE_INFINITY
     for (let i = 0; i < batches.length; i++) {
       const batch = batches[i] as Batch
-      ready += batch.readyAt(nowUs)
+      tokens += batch.leftAt(nowUs)
       this.note(batch)
       if (batch.left === 0) batches.splice(i--, 1)
-      left += batch.left
-      untilUs = Math.min(untilUs, batch.untilChangeUs)
+      untilUs = Math.min(untilUs, batch.untilUs)
     }
-    this.ready = ready
-    this.tokens = left
+    this.tokens = tokens
     this.recountUs = untilUs
   }
 
@@ -273,14 +210,14 @@ export class HeldTokens {
   }
 
   /** Spends from the lease that expires first on, and drops leases that are used up. */
-  private drop(cost: number, drawn: Drawn | undefined): void {
+  private drop(cost: number, spent: Spent | undefined): void {
     const { batches } = this
     let missing = cost
     for (let i = 0; missing > 0; i++) {
       const batch = batches[i] as Batch
-      const tokens = Math.min(missing, batch.ready)
+      const tokens = Math.min(missing, batch.left)
       batch.drop(tokens)
-      if (drawn !== undefined && batch.id !== undefined && tokens > 0) drawn.push({ grantId: batch.id, part: this.part, cost: tokens })
+      if (spent !== undefined && batch.id !== undefined && tokens > 0) spent.push({ grantId: batch.id, part: this.part, cost: tokens })
       missing -= tokens
       if (batch.left === 0) batches.splice(i--, 1)
     }

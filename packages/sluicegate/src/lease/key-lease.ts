@@ -1,7 +1,7 @@
 import type { Decision } from '../decision/decision.js'
 import { AskingTimes } from './asking-times.js'
 import { CachedDenial } from './denial-cache.js'
-import { type Drawn, type Grant, type Granted, type RefillOutcome, spentWithinUs, type TokenRequest } from './grant.js'
+import { type Grant, type Granted, type RefillOutcome, type Spent, spentWithinUs, type TokenRequest } from './grant.js'
 import { HeldTokens, RETRY_ROUNDING_US } from './held-tokens.js'
 import { KnownKey } from './known-key.js'
 import { LeaseDemand } from './lease-demand.js'
@@ -53,9 +53,9 @@ export class KeyLease {
     this.known = new KnownKey(this.asking.longestUs)
   }
 
-  /** Spends `cost` tokens if they are held. @param drawn receives what was spent of each grant. */
-  spend(nowUs: number, cost: number, drawn?: Drawn): boolean {
-    if (!this.held.spend(nowUs, cost, drawn)) return false
+  /** Spends `cost` tokens if they are held. @param spent receives what was spent of each grant. */
+  spend(nowUs: number, cost: number, spent?: Spent): boolean {
+    if (!this.held.spend(nowUs, cost, spent)) return false
     this.forgetDenied()
     return true
   }
@@ -85,8 +85,6 @@ export class KeyLease {
 
   private foreseenUntil(nowUs: number, cost: number, isBelieved: boolean): number | undefined {
     const { held, known, asking } = this
-    const heldUs = held.heldUntil(cost)
-    if (heldUs > nowUs && heldUs < Number.POSITIVE_INFINITY) return heldUs
     const missing = held.left < cost ? cost - held.left : 0
     const withHeldUs = missing > 0 && missing < cost ? known.until(missing, nowUs, isBelieved) : Number.POSITIVE_INFINITY
     // The missing tokens may be free, whatever is known of the whole cost.
@@ -130,16 +128,16 @@ export class KeyLease {
     const { want, least, sentUs } = request
     if (sentUs <= this.drainedUs) return
     if (sentUs <= this.forgottenUs) {
-      held.add(grant, sentUs, arrivedUs)
+      held.add(grant, sentUs)
       held.end()
       return
     }
     this.forgetDenied()
-    const granted = grant.availableNow + grant.availableLater
+    const granted = grant.tokens
     this.demand.given(granted, grant.budget ?? grant.remaining / this.mostTokens, arrivedUs)
     if (arrivedUs - sentUs >= spentWithinUs(grant, this.leaseUs)) this.demand.late()
     if (grant.blockedUs > 0) held.end()
-    held.add(grant, sentUs, arrivedUs)
+    held.add(grant, sentUs)
     const isShort = granted < want && grant.hasMore !== true && sentUs > this.reopenedUs
     const answer = { grant, atUs: arrivedUs, isShort }
     this.asking.answered(answer, request, granted)

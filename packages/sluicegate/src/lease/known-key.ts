@@ -40,7 +40,7 @@ export class KnownKey {
     const coversAllCosts = grant.flowsBack && isShort
     const isUnblocked = last !== undefined && last.grant.blockedUs > 0 && grant.blockedUs === 0
     if (coversAllCosts || isUnblocked) denialTimes.clear()
-    else if (grant.blockedUs === 0) denialTimes.passed(grant.availableNow + grant.availableLater + grant.remaining)
+    else if (grant.blockedUs === 0) denialTimes.passed(grant.tokens + grant.remaining)
     this.last = answer
     if (isShort && !grant.flowsBack) denialTimes.add(least, answeredUntil(answer, least), atUs)
   }

@@ -30,7 +30,7 @@ function run(timesUs: readonly number[], left = 0, lease = new KeyLease(0, HORIZ
     calls++
     leases++
     leased += request.want
-    lease.addGrant(grantOf({ ready: request.want, remaining: left * BUDGET }), request, us)
+    lease.addGrant(grantOf({ tokens: request.want, remaining: left * BUDGET }), request, us)
   }
   for (const us of timesUs) {
     lease.demand.request(1)
@@ -126,7 +126,7 @@ test('callers that wait for each answer count as the takes they make meanwhile: 
       const asked = lease.want(us)
       us += MS
       waits++
-      if (asked.isLease) lease.addGrant(grantOf({ ready: asked.want }), asked, us)
+      if (asked.isLease) lease.addGrant(grantOf({ tokens: asked.want }), asked, us)
       else lease.passed(0)
       lease.demand.leave(1)
       if (asked.isLease) assert.ok(lease.spend(us, 1))
@@ -143,7 +143,7 @@ test('a large lease is renewed ahead of need, when a quarter is left, and a smal
   ] as const) {
     const lease = new KeyLease(0, HORIZON_US, BUDGET)
     lease.demand.join(tokens, 0)
-    lease.addGrant(grantOf({ ready: tokens }), { ...lease.want(0), want: tokens }, 0)
+    lease.addGrant(grantOf({ tokens }), { ...lease.want(0), want: tokens }, 0)
     lease.demand.leave(tokens)
     for (let left = tokens - 1; left > 0; left--) {
       lease.demand.request(1)
@@ -157,7 +157,7 @@ test('no refill ahead of need while the backend is short of tokens', () => {
   const lease = new KeyLease(0, HORIZON_US, BUDGET)
   lease.demand.join(200, 0)
   const asked = lease.want(0)
-  lease.addGrant(grantOf({ ready: 100, untilFreeFor: () => 40 * MS, untilFreeUs: 40 * MS }), asked, 0)
+  lease.addGrant(grantOf({ tokens: 100, untilFreeFor: () => 40 * MS, untilFreeUs: 40 * MS }), asked, 0)
   lease.demand.leave(200)
   assert.ok(lease.spend(0, 90))
   lease.demand.request(1)
@@ -171,7 +171,7 @@ test('at most an eighth of what is left of a window is leased ahead, also after 
     run(arrivals(100, 100), 0, lease)
     const atUs = 100 * 2 * HORIZON_US
     lease.demand.request(1)
-    lease.addGrant(grantOf({ ...OF_A_WINDOW, ready: 1, remaining: 16 }), lease.want(atUs), atUs)
+    lease.addGrant(grantOf({ ...OF_A_WINDOW, tokens: 1, remaining: 16 }), lease.want(atUs), atUs)
     assert.ok(lease.spend(atUs, lease.readyAt(atUs)))
     happens(lease)
     for (let i = 0; i < 1000; i++) lease.demand.request(1)

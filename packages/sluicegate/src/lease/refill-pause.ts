@@ -22,9 +22,9 @@ export class RefillPause {
   }
 
   /** Pauses until tokens may be free; longer each time that none were returned. */
-  begin({ untilFreeUs, blockedUs, flowsBack, availableNow, availableLater }: Grant, nowUs: number): void {
+  begin({ untilFreeUs, blockedUs, flowsBack, tokens }: Grant, nowUs: number): void {
     const longestUs = LONGEST_PAUSE_HORIZONS * this.horizonUs
-    if (availableNow + availableLater > 0) this.pauseUs = SHORTEST_PAUSE_HORIZONS * this.horizonUs
+    if (tokens > 0) this.pauseUs = SHORTEST_PAUSE_HORIZONS * this.horizonUs
     const mostUs = flowsBack || blockedUs > 0 ? longestUs : this.pauseUs
     this.pauseUs = Math.min(2 * this.pauseUs, longestUs)
     this.untilUs = nowUs + Math.min(Math.max(untilFreeUs, blockedUs), mostUs)

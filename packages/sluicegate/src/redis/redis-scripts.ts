@@ -67,17 +67,10 @@ export class RedisScripts implements ScriptCalls {
     return this.inItsWindow(() => this.askAll(verb, requests, signal), signal)
   }
 
-  lease(
-    encoding: PolicyEncoding,
-    key: string,
-    want: number,
-    horizonUs: number,
-    least: number,
-    signal?: CancelSignal,
-  ): Promise<ScriptLease> {
+  lease(encoding: PolicyEncoding, key: string, want: number, least: number, signal?: CancelSignal): Promise<ScriptLease> {
     const script = SCRIPTS[`lease ${encoding.name}` as keyof typeof SCRIPTS]
     const names = [this.nameOf(encoding, key)]
-    const amounts = `${want} ${horizonUs} ${least}`
+    const amounts = `${want} ${least}`
     if (encoding.policy.calendar === undefined) {
       return runScript(this.runner, script, names, [encoding.numbersAt(this.storeUs()), amounts], leaseIn, signal)
     }

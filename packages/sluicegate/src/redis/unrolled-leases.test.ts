@@ -90,9 +90,8 @@ function randomAct(random: Random, encoding: PolicyEncoding): (store: RedisScrip
   const tokens = random.pick([1, 1, 2, Math.ceil(limit / 2), limit])
   if (random.chance(0.75)) {
     const least = random.pick([1, 1, tokens])
-    const horizonUs = random.pick([0, HORIZON_MS * 1000, random.integer(0, HORIZON_MS * 2000)])
     const want = least + random.pick([0, 5, limit])
-    return (store) => store.lease(encoding, 'k', want, horizonUs, least)
+    return (store) => store.lease(encoding, 'k', want, least)
   }
   const verb = random.pick(['take', 'refund', 'penalize', 'reserve', 'block', 'reset'] as const)
   const mostUs = verb === 'reserve' ? 10_000_000 : undefined

@@ -100,7 +100,7 @@ export class PoolBackend implements Backend {
     if (drawn.tokens === 0 && deniedUs === 0 && drawn.blockedUs === 0) {
       const grant = isColdAlone ? undefined : await rest.leaseOrNone(request, signal)
       if (grant !== undefined) {
-        if (grant.availableNow + grant.availableLater < least || grant.blockedUs > 0) renewals.denied(part, key, least, grant)
+        if (grant.tokens < least || grant.blockedUs > 0) renewals.denied(part, key, least, grant)
         return grant
       }
       return { ...grantOfPool(drawn, 0, this.policies[part] as Policy, terms, leaseUs, this.leases), isNone: true }

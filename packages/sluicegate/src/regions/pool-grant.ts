@@ -48,9 +48,7 @@ export function grantOfPool(
 ): Grant {
   const budget = Math.min(1, (left + rest) / Math.max(1, mostLeased(policy, terms.leaseUs)))
   return {
-    availableNow: tokens,
-    availableLater: 0,
-    beginUs: () => 0,
+    tokens,
     endUs: (token) => Math.min(leaseUs, endOf(token, batches) - nowUs),
     flowsBack: false,
     isReturned: !isRate(policy) || isScarce || budget < PLENTY,

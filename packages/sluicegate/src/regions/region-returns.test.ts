@@ -32,7 +32,7 @@ test('what processes bring back until a moment after the end of tokens goes back
   }
   const returned: number[] = []
   const home: Backend = {
-    lease: async () => grantOf({ ...OF_A_WINDOW, ready: 10, endUs: 4_000_000 }),
+    lease: async () => grantOf({ ...OF_A_WINDOW, tokens: 10, endUs: 4_000_000 }),
     execute: async (operation) => {
       if (operation.verb === 'giveBack') returned.push(operation.tokens)
       return { done: true }
@@ -75,7 +75,7 @@ test('a debt that a renewal has paid is not owed once more when the region does 
     addDebt: async (_key, tokens) => debts.push(tokens),
   }
   const home: Backend = {
-    lease: async () => grantOf({ ...OF_A_WINDOW, ready: 4, endUs: 4_000_000 }),
+    lease: async () => grantOf({ ...OF_A_WINDOW, tokens: 4, endUs: 4_000_000 }),
     execute: async () => ({ done: true }),
   }
   const share = { takeDebt: async () => 5, payDebt: async () => undefined }

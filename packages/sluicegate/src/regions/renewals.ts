@@ -225,9 +225,9 @@ export class RegionRenewals {
       const grant = await home.lease({ key, part: 0, want: want + debt, least: 1 })
       this.took(this.ticker.read() - atUs)
       // What was admitted already is paid with the first of them.
-      const paid = Math.min(debt, grant.availableNow)
+      const paid = Math.min(debt, grant.tokens)
       debt -= paid
-      const tokens = grant.availableNow - paid
+      const tokens = grant.tokens - paid
       this.counts.renewals++
       this.counts.tokens += tokens
       this.counts.charged += paid

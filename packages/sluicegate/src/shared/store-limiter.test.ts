@@ -35,7 +35,7 @@ async function asleep({ store, limiter }: ReturnType<typeof over>, count: number
 async function holdingNine(limiter: SharedLimiter, store: HeldScripts): Promise<void> {
   const taking = Promise.all([limiter.take('k'), limiter.take('k')])
   await turns()
-  store.leases.shift()?.answer({ nowUs: 7, availableNow: 11 })
+  store.leases.shift()?.answer({ nowUs: 7, tokens: 11 })
   assert.ok((await taking).every(({ allowed }) => allowed))
 }
 

@@ -1,3 +1,4 @@
+import type { GivenBack } from '../cluster/holdings.js'
 import {
   flowsBack,
   keepRoomForLeases,
@@ -40,12 +41,6 @@ export interface Held {
   readonly booking: Booking
   readonly parts: readonly MemoryBooking[]
   readonly permits: readonly (HeldPermit | undefined)[]
-}
-
-/** Tokens of leases that go back: a booking, and how many of it. */
-export interface GivenBack {
-  readonly booking: Booking
-  readonly tokens: number
 }
 
 /** What the verbs of {@link KeySession} answer. */
@@ -312,34 +307,23 @@ export class KeySession {
   lease({ want, least }: Pick<LeaseRequest, 'want' | 'least'>): MemoryLease {
     const policy = this.policy
     const leaseUs = this.leaseUsOf(policy)
-    const request = { key: ONE_KEY, want: Math.max(want, least), least, horizonUs: 0, leaseUs, nowUs: this.clock.us }
     const held = (this.holds[0] as StoredHolds).total
-    if (held === 0) return leasedFrom(this.limiter, policy, request)
-    return this.leasedBeside(policy, request, held)
-  }
-
-  /** Of what nobody holds: what is held is taken away while the lease is made. */
-  private leasedBeside(policy: Policy, request: Parameters<typeof leasedFrom>[2], held: number): MemoryLease {
+    const leased = (most: number): MemoryLease =>
+      leasedFrom(this.limiter, policy, { key: ONE_KEY, want: most, least }, leaseUs, this.clock.us)
+    if (held === 0) return leased(Math.max(want, least))
+    // Of what nobody holds.
     const seen = this.limiter.peek(ONE_KEY)
-    const left = Math.max(0, seen.remaining - held - tokensForLease(policy, request.leaseUs, seen))
-    const { least } = request
+    const left = Math.max(0, seen.remaining - held - tokensForLease(policy, leaseUs, seen))
     if (left >= least) {
-      const lease = leasedFrom(this.limiter, policy, { ...request, want: Math.min(request.want, left) })
+      const lease = leased(Math.min(Math.max(want, least), left))
       return { ...lease, remaining: Math.max(0, lease.remaining - held) }
     }
-    const { retryAfterMs, resetAfterMs, remaining: beside } = this.beside(least)
-    return {
-      runs: [],
-      bookings: [],
-      untilFreeUs: retryAfterMs * 1000,
-      blockedUs: 0,
-      remaining: beside,
-      untilNewUs: resetAfterMs * 1000,
-    }
+    const { retryAfterMs, resetAfterMs, remaining } = this.beside(least)
+    return { tokens: 0, endUs: 0, untilFreeUs: retryAfterMs * 1000, blockedUs: 0, remaining, untilNewUs: resetAfterMs * 1000 }
   }
 
-  giveBackLeased(back: readonly GivenBack[]): void {
-    for (const { booking, tokens } of back) this.limiter.giveBack(booking, tokens)
+  giveBackLeased({ booking, tokens }: GivenBack): void {
+    this.limiter.giveBack(booking, tokens)
   }
 
   /** Of what any process charged at a time: `tokens` of `cost`. */

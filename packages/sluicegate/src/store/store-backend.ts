@@ -1,5 +1,5 @@
-import { GrantedLeases } from '../cluster/holdings.js'
-import { flowsBack, type LeaseRun, type MemoryLease } from '../cluster/memory-lease.js'
+import { Holdings } from '../cluster/holdings.js'
+import { flowsBack, type MemoryLease } from '../cluster/memory-lease.js'
 import { grantIn, numbersOfLease } from '../cluster/message.js'
 import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
@@ -19,7 +19,7 @@ import {
 } from '../shared/backend.js'
 import { HeldPermits } from './held-permits.js'
 import type { Work } from './key-lane.js'
-import { type GivenBack, type Held, KeySession, type Ran } from './key-session.js'
+import { type Held, KeySession, type Ran } from './key-session.js'
 import { storeKey } from './store-key.js'
 import type { StoreLanes } from './store-lanes.js'
 
@@ -49,13 +49,11 @@ export class StoreBackend implements Backend {
   private readonly sessions: KeySession[]
   private readonly lengthOf: (policy: Policy) => number
   private readonly permits: HeldPermits
-  private readonly granted: GrantedLeases
+  private readonly granted: Holdings
   /** Whether grants are known by the time at which they were charged, so that any process may give back what another leased. */
   private readonly areShared: boolean
   /** The one in force since an update. */
   private next: StoreBackend | undefined
-  /** What {@link GrantedLeases} says is to go back. */
-  private back: GivenBack[] = []
 
   /**
    * @param before which this one replaces: what its holders give back goes on here, as it would make a key one of the old numbers. `'shared'`:
@@ -71,13 +69,13 @@ export class StoreBackend implements Backend {
     this.prefix = prefix
     this.sessions = [new KeySession(policy, lengthOf)]
     this.permits = before?.permits ?? new HeldPermits()
-    this.granted = before?.granted ?? new GrantedLeases()
+    this.granted = before?.granted ?? new Holdings(() => policy)
     if (before !== undefined) before.next = this
   }
 
   /** Whether a swap has made this charge. */
   hasCharged(charge: Charge): boolean {
-    return isGranted(charge) ? this.granted.has(charge.grantId) : charge.receipt instanceof Receipt
+    return isGranted(charge) ? this.granted.isLease(charge.grantId) : charge.receipt instanceof Receipt
   }
 
   execute(operation: Operation, signal?: CallerSignal): Promise<Answer> {
@@ -110,12 +108,12 @@ export class StoreBackend implements Backend {
         return { answer: { done: true }, lease }
       },
       answer: ({ lease }, nowUs, atUs) => {
-        const { bookings } = lease as MemoryLease
-        const granted = (grantId: number): Grant => grantIn(numbersOfLease(later(lease as MemoryLease, atUs - nowUs)), own, least, grantId)
-        if (this.areShared) return granted(bookings[0]?.bookedUs ?? 0)
-        const service = { giveBack: (booking: GivenBack['booking'], tokens: number) => this.back.push({ booking, tokens }) as never }
-        this.granted.add(id, { service, policy: this.policy, bookings, flowsBack: flowsBack(own) }, atUs)
-        return granted(id)
+        const { booking, endUs, ...made } = lease as MemoryLease
+        // What its times count from is the moment at which it was made, which is later than the one at which it was decided.
+        const numbers = numbersOfLease({ ...made, endUs: endUs - (atUs - nowUs) })
+        if (this.areShared) return grantIn(numbers, own, least, booking?.bookedUs ?? 0)
+        if (booking !== undefined) this.granted.addLease(id, booking, { policy: this.policy, part, flowsBack: flowsBack(own) }, atUs)
+        return grantIn(numbers, own, least, id)
       },
     })
   }
@@ -123,10 +121,8 @@ export class StoreBackend implements Backend {
   private giveBackGranted(key: string, { grantId, part, cost }: Granted, tokens: number): Promise<Answer> {
     let run = (session: KeySession): void => session.giveBackOf(grantId, cost, tokens)
     if (!this.areShared) {
-      this.back = []
-      this.granted.giveBack(grantId, tokens, cost, this.policy)
-      const { back } = this
-      if (back.length === 0) return Promise.resolve({ done: false })
+      const back = this.granted.takeBack(grantId, tokens, cost, this.policy)
+      if (back === undefined) return Promise.resolve({ done: false })
       run = (session) => session.giveBackLeased(back)
     }
     return this.inLane([this.keyOf(part, key)], this.sessionOf(this.policies.length === 1 ? undefined : part), {
@@ -217,10 +213,4 @@ export class StoreBackend implements Backend {
       })
     })
   }
-}
-
-/** A lease that was decided `us` before it was made: what its times count from is the later one. */
-function later(lease: MemoryLease, us: number): MemoryLease {
-  const moved = ({ tokens, beginUs, endUs }: LeaseRun): LeaseRun => ({ tokens, beginUs: Math.max(0, beginUs - us), endUs: endUs - us })
-  return us === 0 ? lease : { ...lease, runs: lease.runs.map(moved) }
 }

@@ -66,14 +66,7 @@ export class StoreSteps implements ScriptCalls {
     return Promise.reject(new NoSteps('holds are swapped'))
   }
 
-  async lease(
-    encoding: PolicyEncoding,
-    key: string,
-    want: number,
-    _horizonUs: number,
-    least: number,
-    signal?: CallerSignal,
-  ): Promise<ScriptLease> {
+  async lease(encoding: PolicyEncoding, key: string, want: number, least: number, signal?: CallerSignal): Promise<ScriptLease> {
     const request: ScriptRequest = { encoding, key, tokens: want }
     const step: CasStep = { ...this.stepOf('lease', request), amount: Math.max(want, least), bound: least }
     const outcome = await this.calls.ask([step], this.stateOf([request]), signal)
@@ -84,7 +77,7 @@ export class StoreSteps implements ScriptCalls {
     const before = step.pace > 0 ? (done > 0 ? debt - done * step.unit : Math.max(debt, step.lent)) : isClosed ? step.cap : debt - done
     const { untilFreeUs, untilNewUs, blockedUs } = timesOf(step, stepped, debt, least)
     const endUs = step.pace > 0 || isClosed ? 0 : state.at + step.unit - nowUs
-    return { nowUs, availableNow: done, availableLater: 0, debt: before, blockedUs, untilFreeUs, untilNewUs, laterUs: 0, endUs }
+    return { nowUs, tokens: done, debt: before, blockedUs, untilFreeUs, untilNewUs, endUs }
   }
 
   private keyOf({ encoding, key }: ScriptRequest): string {

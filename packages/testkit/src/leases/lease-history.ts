@@ -27,7 +27,7 @@ function leasePace(random: Random, { leaseUs, policy: { windowMs } }: LeasedPoli
     delayUs: () => (random.chance(noDelay) ? 0 : random.magnitude(1, random.pick([leaseUs, leaseUs, 3_000_000]))),
     gapUs: () => random.magnitude(1, random.pick([leaseUs, 4 * leaseUs, windowMs * 2000])),
     lastUs(sentUs, arrivedUs, grant) {
-      const token = random.pick([0, grant.availableNow + grant.availableLater - 1])
+      const token = random.pick([0, grant.tokens - 1])
       const endUs = Math.min(grant.endUs(token), 4 * leaseUs + windowMs * 1000)
       const fromUs = random.pick([sentUs, arrivedUs])
       const forDriftUs = random.pick([0, Math.ceil(endUs / CLOCK_DRIFT)])
@@ -168,9 +168,8 @@ class Fleet {
     process.isAsking = true
     this.inUs(this.pace.delayUs(), () => {
       if (random.chance(0.05)) return this.lost(process, life)
-      const horizonUs = version.horizonMs * 1000
-      const lease = this.records.lease(version.encoding, this.nowUs, asked.want, asked.least, horizonUs)
-      this.charged += lease.availableNow + lease.availableLater
+      const lease = this.records.lease(version.encoding, this.nowUs, asked.want, asked.least)
+      this.charged += lease.tokens
       if (random.chance(0.05)) return this.lost(process, life)
       const grant = rules.grantOf(grantsOf(version.encoding, version.leaseUs)(lease, asked.least), version.leaseUs)
       this.arrives(process, this.pace.delayUs(), life, () => this.arrived(process, asked, grant))
@@ -181,12 +180,8 @@ class Fleet {
     const { rules } = this
     const arrivedUs = process.clockUs(this.nowUs)
     process.isAsking = false
-    process.lease.addGrant(
-      grant,
-      { ...asked, sentUs: rules.endsFromUs(asked.sentUs, arrivedUs) },
-      rules.beginsFromUs(asked.sentUs, arrivedUs),
-    )
-    if (grant.availableNow + grant.availableLater > 0) {
+    process.lease.addGrant(grant, { ...asked, sentUs: rules.endsFromUs(asked.sentUs, arrivedUs) }, arrivedUs)
+    if (grant.tokens > 0) {
       process.lastId = grant.id
       process.spent = 0
     }
@@ -196,15 +191,15 @@ class Fleet {
       process.lease.demand.leave(cost)
       if (!process.hoards) this.spent(process, cost)
     }
-    if (grant.availableNow + grant.availableLater > 0) this.lieInWait(process, asked.sentUs, arrivedUs, grant)
+    if (grant.tokens > 0) this.lieInWait(process, asked.sentUs, arrivedUs, grant)
   }
 
-  /** The moments at which the tokens of a grant may end, by one rule or another, and at which one begins. */
+  /** The moments at which the tokens of a grant may end, by one rule or another, and at which more are free. */
   private lieInWait(process: LeaseProcess, sentUs: number, arrivedUs: number, grant: Grant): void {
     const { random } = this
     const lastUs = this.pace.lastUs(sentUs, arrivedUs, grant)
-    const beginUs = process.lease.deniedUntil(arrivedUs, 1)
-    const clockUs = beginUs !== undefined && random.chance(0.4) ? beginUs : lastUs
+    const freeUs = process.lease.deniedUntil(arrivedUs, 1)
+    const clockUs = freeUs !== undefined && random.chance(0.4) ? freeUs : lastUs
     const atUs = Math.max(this.nowUs, process.whenUs(clockUs))
     this.inUs(atUs - this.nowUs, () => {
       if (random.chance(0.2)) this.giveBack(process, random.chance(0.5))

@@ -29,10 +29,10 @@ export class LeaseRecords {
     this.numbersOf = numbersOf
   }
 
-  lease(encoding: PolicyEncoding, nowUs: number, want: number, least: number, horizonUs: number): ScriptLease {
+  lease(encoding: PolicyEncoding, nowUs: number, want: number, least: number): ScriptLease {
     return this.asked(encoding, nowUs, true, (step, others) => {
-      const lease = step.lease(nowUs, want, least, horizonUs, others)
-      return { answer: lease, passed: lease.availableNow + lease.availableLater }
+      const lease = step.lease(nowUs, want, least, others)
+      return { answer: lease, passed: lease.tokens }
     })
   }
 
@@ -117,22 +117,16 @@ export function wholeNumbersOf(encoding: PolicyEncoding): number[] {
 }
 
 /** Durations from the answer on, in microseconds. */
-interface GrantParts extends Partial<Omit<Grant, 'availableNow' | 'availableLater' | 'endUs' | 'beginUs'>> {
-  readonly ready?: number
-  /** When each of the later tokens begins. */
-  readonly later?: readonly number[]
-  /** How long each token is good. */
+interface GrantParts extends Partial<Omit<Grant, 'endUs'>> {
+  /** How long the tokens are good. */
   readonly endUs?: number
 }
 
 /** A grant of these tokens, of a rate by default; nothing else is known of the key. */
-export function grantOf({ ready = 0, later = [], endUs = 100_000, ...more }: GrantParts): Grant {
-  const beginUs = (token: number): number => later[token - ready] ?? 0
+export function grantOf({ tokens = 0, endUs = 100_000, ...more }: GrantParts): Grant {
   return {
-    availableNow: ready,
-    availableLater: later.length,
-    beginUs,
-    endUs: (token) => beginUs(token) + endUs,
+    tokens,
+    endUs: () => endUs,
     flowsBack: true,
     untilFreeUs: 0,
     untilFreeFor: () => undefined,

@@ -58,10 +58,9 @@ export interface LeaseRules {
   /** The numbers of a version at the authority, and how it counts what passes under other numbers. */
   numbersOf(encoding: PolicyEncoding): number[]
   readonly records: RecordRules
-  /** A grant as a process takes it in, and the times from which its ends and its beginnings count. */
+  /** A grant as a process takes it in, and the time from which its ends count. */
   grantOf(grant: Grant, leaseUs: number): Grant
   endsFromUs(sentUs: number, arrivedUs: number): number
-  beginsFromUs(sentUs: number, arrivedUs: number): number
   /** How many tokens are sent back of those that ended unspent, and of those that were spent; whether those that are sent back before are void. */
   backOf(unspent: number, spent: number): number
   readonly voidsReturned: boolean
@@ -76,7 +75,6 @@ export const SOUND: LeaseRules = {
   records: SOUND_RECORDS,
   grantOf: (grant) => grant,
   endsFromUs: (sentUs) => sentUs,
-  beginsFromUs: (_sentUs, arrivedUs) => arrivedUs,
   backOf: (unspent) => unspent,
   voidsReturned: true,
   leasedUs: (leasedUs) => leasedUs,
@@ -104,12 +102,10 @@ export const FAULTY: readonly FaultyRules[] = [
   broken('ends count from the arrival', ['rate', 'fixed-window', 'sliding-window', 'sliding-log'], {
     endsFromUs: (_sentUs, arrivedUs) => arrivedUs,
   }),
-  broken('beginnings count from the sending', ['rate'], { beginsFromUs: (sentUs) => sentUs }),
-  // What a batch takes off and adds for the pace of clocks, the other way round.
+  // What a batch takes off for the pace of clocks, the other way round.
   broken('clocks are taken to be equally fast', ['rate', 'sliding-log', 'fixed-window', 'sliding-window'], {
     grantOf: (grant) => ({
       ...grant,
-      beginUs: (token) => Math.max(0, (grant.beginUs(token) * CLOCK_DRIFT) / (CLOCK_DRIFT + 1) - 1e-6),
       endUs: (token) => (grant.endUs(token) * CLOCK_DRIFT) / (CLOCK_DRIFT - 1) + 1e-6,
     }),
   }),
@@ -127,9 +123,6 @@ export const FAULTY: readonly FaultyRules[] = [
   broken('returned tokens are spent as well', ['fixed-window', 'sliding-window', 'sliding-log'], { voidsReturned: false }),
   broken('what comes back from one window makes room in the next', ['fixed-window', 'sliding-window'], {
     leasedUs: (_leasedUs, nowUs) => nowUs,
-  }),
-  broken('a record without room drops what others lend ahead', ['rate', 'sliding-window'], {
-    records: { ...SOUND_RECORDS, fillsBeyond: false },
   }),
   broken('tokens of a longer lease count as if they were spent at once', ['rate'], { records: { ...SOUND_RECORDS, countsLent: false } }),
   broken('a third version begins as the one written last, and not as the largest', ['rate', 'fixed-window', 'sliding-window'], {

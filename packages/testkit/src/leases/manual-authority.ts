@@ -130,9 +130,9 @@ export class ManualAuthority {
     this.leases++
     return this.sent(key, want, least, () => {
       const step = this.stepOf(part, key)
-      if (this.isBlocked) return (this.grantsOf[part] as GrantOf)({ ...step.lease(this.nowUs, 0, 1, 0), blockedUs: BLOCK_US }, least)
-      const lease = step.lease(this.nowUs, want, least, 0)
-      this.lent += lease.availableNow + lease.availableLater
+      if (this.isBlocked) return (this.grantsOf[part] as GrantOf)({ ...step.lease(this.nowUs, 0, 1), blockedUs: BLOCK_US }, least)
+      const lease = step.lease(this.nowUs, want, least)
+      this.lent += lease.tokens
       return (this.grantsOf[part] as GrantOf)(lease, least)
     })
   }

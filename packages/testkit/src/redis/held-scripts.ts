@@ -12,13 +12,11 @@ import type { ScriptCalls } from '../../../sluicegate/dist/shared/steps/step-bac
 const STANDING: KeyState = { done: true, debt: 0, blockedUs: 0, untilFreeUs: 0, untilNewUs: 0, waitUs: 0 }
 const LEASE: ScriptLease = {
   nowUs: 0,
-  availableNow: 0,
-  availableLater: 0,
+  tokens: 0,
   debt: 0,
   blockedUs: 0,
   untilFreeUs: 0,
   untilNewUs: 0,
-  laterUs: 0,
   endUs: 3_600_000_000,
 }
 

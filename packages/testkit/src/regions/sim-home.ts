@@ -57,7 +57,7 @@ export class SimHome {
       lease: ({ key, want, least }: LeaseRequest): Promise<Grant> =>
         link(() => {
           this.calls++
-          return grantOf(this.recordsOf(encoding, key).lease(encoding, this.time.nowUs, want, least, 0), least)
+          return grantOf(this.recordsOf(encoding, key).lease(encoding, this.time.nowUs, want, least), least)
         }, true),
     }
   }

@@ -7,14 +7,12 @@ export interface StepTake {
 }
 
 /** What was handed out, as `lua/scripts/lease.lua` says it. */
-export type Handed = Pick<ScriptLease, 'availableNow' | 'availableLater' | 'laterUs' | 'endUs'>
+export type Handed = Pick<ScriptLease, 'tokens' | 'endUs'>
 
-export const NOTHING: Handed = { availableNow: 0, availableLater: 0, laterUs: 0, endUs: 0 }
+export const NOTHING: Handed = { tokens: 0, endUs: 0 }
 
 /** How a key counts under several numbers what passes under one of them. */
 export interface RecordRules {
-  /** Whether what is handed out ahead of its time counts under others, too, when they have no room left. */
-  readonly fillsBeyond: boolean
   /** Whether tokens count for others until they are spent at the latest. */
   readonly countsLent: boolean
   /** How much of a rate's debt a lease leaves at least, of what flows back while it lasts. */
@@ -27,7 +25,6 @@ export interface RecordRules {
 
 /** Those of `lua/steps/records.lua`. */
 export const SOUND_RECORDS: RecordRules = {
-  fillsBeyond: true,
   countsLent: true,
   leftBy: (lent) => lent,
   takenFrom: (debt) => debt,
@@ -51,7 +48,7 @@ export abstract class LeaseStep {
   /** Counts what came back under other numbers. */
   relieved(_tokens: number): void {}
   protected abstract debtAt(nowUs: number): number
-  protected abstract leased(nowUs: number, want: number, least: number, horizonUs: number): Handed
+  protected abstract leased(nowUs: number, want: number, least: number): Handed
   protected abstract taken(nowUs: number, cost: number): boolean
   protected abstract returned(tokens: number, leasedUs: number): void
   protected abstract untilNewUs(nowUs: number): number
@@ -62,10 +59,10 @@ export abstract class LeaseStep {
   }
 
   /** @param _others what else is known of the key. */
-  lease(nowUs: number, want: number, least: number, horizonUs: number, _others?: readonly LeaseStep[]): ScriptLease {
+  lease(nowUs: number, want: number, least: number, _others?: readonly LeaseStep[]): ScriptLease {
     this.read(nowUs)
     const debt = this.debtAt(nowUs)
-    const handed = this.leased(nowUs, want, least, horizonUs)
+    const handed = this.leased(nowUs, want, least)
     return { ...handed, nowUs, debt, blockedUs: 0, untilFreeUs: this.freeUs(nowUs, least), untilNewUs: this.untilNewUs(nowUs) }
   }
 

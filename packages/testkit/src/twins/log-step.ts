@@ -42,11 +42,11 @@ export class LogStep extends LimitStep {
   }
 
   protected leased(nowUs: number, want: number, least: number): Handed {
-    const availableNow = this.isClosed ? 0 : Math.min(Math.max(this.limit - this.used, 0), want)
-    if (availableNow < least) return NOTHING
+    const tokens = this.isClosed ? 0 : Math.min(Math.max(this.limit - this.used, 0), want)
+    if (tokens < least) return NOTHING
     this.lastUs = nowUs + this.leaseUs
-    this.write(availableNow)
-    return { availableNow, availableLater: 0, laterUs: 0, endUs: this.leaseUs }
+    this.write(tokens)
+    return { tokens, endUs: this.leaseUs }
   }
 
   protected taken(nowUs: number, cost: number): boolean {

@@ -12,7 +12,6 @@ export class RateStep extends LeaseStep {
   private readonly rules: RecordRules
   private debt = 0
   private atUs = 0
-  private furthestUs = Number.POSITIVE_INFINITY
 
   constructor([unitsPerToken = 0, unitsPerUs = 0, unlent = 0, capacity = unlent]: readonly number[], rules: RecordRules) {
     super()
@@ -60,32 +59,27 @@ export class RateStep extends LeaseStep {
     for (const each of others) each.debt += each.unitsOf(gained, this)
   }
 
-  override lease(nowUs: number, want: number, least: number, horizonUs: number, others: readonly RateStep[] = []): ScriptLease {
+  override lease(nowUs: number, want: number, least: number, others: readonly RateStep[] = []): ScriptLease {
     this.read(nowUs)
     const before = this.debt
     this.lends(others)
-    const lease = super.lease(nowUs, want, least, horizonUs)
-    if (lease.availableNow + lease.availableLater === 0) this.debt = before
+    const lease = super.lease(nowUs, want, least)
+    if (lease.tokens === 0) this.debt = before
     return lease
   }
 
   private lends(others: readonly RateStep[]): void {
     this.debt = Math.max(this.debt, this.rules.leftBy(this.lent))
-    this.furthestUs = Number.POSITIVE_INFINITY
     const { tokens, fastest } = this.metBy(others)
     if (fastest === this) return
-    const debt = this.debtUntil(this.lent / this.unitsPerUs, tokens, fastest)
-    this.debt = Math.max(this.debt, debt)
-    const room = (this.capacity - debt) / this.unitsPerToken - 1
-    const faster = fastest.unitsPerUs / fastest.unitsPerToken - this.unitsPerUs / this.unitsPerToken
-    this.furthestUs = Math.max(0, Math.floor(room / faster))
+    this.debt = Math.max(this.debt, this.debtUntil(this.lent / this.unitsPerUs, tokens, fastest))
   }
 
   override filled(tokens: number, by: RateStep, others: readonly RateStep[], isLease: boolean): void {
     const { tokens: whole, fastest } = by.metBy(others)
-    const waitUs = isLease ? by.lent / by.unitsPerUs + Math.ceil(Math.max(by.debt - by.capacity, 0) / by.unitsPerUs) : 0
-    const least = this.rules.countsLent ? this.debtUntil(waitUs, whole, fastest) : 0
-    const most = this.rules.fillsBeyond ? this.beyondOf(by) : this.capacity
+    const lentUs = isLease ? by.lent / by.unitsPerUs : 0
+    const least = this.rules.countsLent ? this.debtUntil(lentUs, whole, fastest) : 0
+    const most = this.beyondOf(by)
     this.debt = Math.min(Math.max(this.debt, least) + tokens * this.unitsPerToken, Math.max(this.debt, most))
   }
 
@@ -97,15 +91,11 @@ export class RateStep extends LeaseStep {
     return Math.max(0, Math.floor((this.capacity - this.debt) / this.unitsPerToken))
   }
 
-  protected leased(_nowUs: number, want: number, least: number, horizonUs: number): Handed {
-    const room = this.capacity - this.debt
-    const availableNow = Math.min(Math.max(Math.floor(room / this.unitsPerToken), 0), want)
-    const aheadUs = Math.min(horizonUs, this.furthestUs)
-    const soon = Math.floor((room + aheadUs * this.unitsPerUs) / this.unitsPerToken) - availableNow
-    const availableLater = Math.min(Math.max(soon, 0), want - availableNow)
-    if (availableNow + availableLater < least) return NOTHING
-    this.debt += (availableNow + availableLater) * this.unitsPerToken
-    return { availableNow, availableLater, laterUs: 0, endUs: 0 }
+  protected leased(_nowUs: number, want: number, least: number): Handed {
+    const tokens = Math.min(this.left(), want)
+    if (tokens < least) return NOTHING
+    this.debt += tokens * this.unitsPerToken
+    return { tokens, endUs: 0 }
   }
 
   protected taken(_nowUs: number, cost: number): boolean {
@@ -189,10 +179,10 @@ export class FixedStep extends LimitStep {
   }
 
   protected leased(nowUs: number, want: number, least: number): Handed {
-    const availableNow = Math.min(Math.max(this.limit - this.count, 0), want)
-    if (availableNow < least) return NOTHING
-    this.count += availableNow
-    return { availableNow, availableLater: 0, laterUs: 0, endUs: this.begin + this.windowUs - nowUs }
+    const tokens = Math.min(Math.max(this.limit - this.count, 0), want)
+    if (tokens < least) return NOTHING
+    this.count += tokens
+    return { tokens, endUs: this.begin + this.windowUs - nowUs }
   }
 
   protected taken(_nowUs: number, cost: number): boolean {
@@ -240,10 +230,9 @@ export class SlidingStep extends LimitStep {
     this.current = Math.max(this.current - tokens, 0)
   }
 
-  filled(tokens: number, by: SlidingStep, _others: readonly LeaseStep[], isLease: boolean): void {
-    const below = isLease && this.rules.fillsBeyond ? Math.min(by.limit - by.debtAt(this.atUs), 0) : 0
+  filled(tokens: number): void {
     const faded = Math.floor((this.previous * (this.endUs - this.atUs)) / this.windowUs)
-    this.current += Math.max(Math.min(tokens, this.limit - this.current - faded - below), 0)
+    this.current += Math.max(Math.min(tokens, this.limit - this.current - faded), 0)
   }
 
   read(nowUs: number): void {
@@ -259,14 +248,11 @@ export class SlidingStep extends LimitStep {
     return this.current + Math.ceil((this.previous * (this.endUs - nowUs)) / this.windowUs)
   }
 
-  protected leased(nowUs: number, want: number, least: number, horizonUs: number): Handed {
-    const { endUs } = this
-    const freeAt = (us: number): number => Math.min(Math.max(this.limit - this.debtAt(us), 0), want)
-    const availableNow = freeAt(nowUs)
-    const availableLater = freeAt(Math.min(nowUs + horizonUs, endUs - 1)) - availableNow
-    if (availableNow + availableLater < least) return NOTHING
-    this.current += availableNow + availableLater
-    return { availableNow, availableLater, laterUs: this.freeUs(nowUs, 0), endUs: endUs - nowUs }
+  protected leased(nowUs: number, want: number, least: number): Handed {
+    const tokens = Math.min(this.left(nowUs), want)
+    if (tokens < least) return NOTHING
+    this.current += tokens
+    return { tokens, endUs: this.endUs - nowUs }
   }
 
   protected taken(nowUs: number, cost: number): boolean {

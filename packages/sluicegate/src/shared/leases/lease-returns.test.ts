@@ -199,7 +199,7 @@ test('tokens that expire before those of an earlier grant are spent first, and w
     [2, 100 * MS],
   ] as const) {
     lease.demand.request(3)
-    lease.addGrant(grantOf({ ...OF_A_WINDOW, ready: 3, endUs, id }), lease.want(0), 0)
+    lease.addGrant(grantOf({ ...OF_A_WINDOW, tokens: 3, endUs, id }), lease.want(0), 0)
     returns.watch(lease, 'k')
   }
   assert.ok(lease.spend(0, 1))

@@ -176,7 +176,7 @@ export class LeaseTable {
       const grant = await backend.lease({ key, part, want, least, demand: lease.demand.report() })
       const arrivedUs = this.ticker.read()
       if (grant.isNone && canBeAlone) return 'alone'
-      this.parts.charged?.(grant.availableNow + grant.availableLater)
+      this.parts.charged?.(grant.tokens)
       lease.addGrant(grant, request, arrivedUs)
       this.returns.watch(lease, key)
       const isLate = arrivedUs - request.sentUs > surelyUs(spentWithinUs(grant, this.leaseUs))

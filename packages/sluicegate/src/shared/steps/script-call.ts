@@ -75,13 +75,11 @@ export interface ScriptAnswer {
 /** The fields of {@link ScriptLease}, as `lua/scripts/lease.lua` documents them. */
 const LEASE_FIELDS = [
   'nowUs',
-  'availableNow',
-  'availableLater',
+  'tokens',
   'debt',
   'blockedUs',
   'untilFreeUs',
   'untilNewUs',
-  'laterUs',
   'endUs',
 ] as const
 
@@ -212,20 +210,17 @@ export function grantsOf(encoding: PolicyEncoding, leaseUs: number): GrantOf {
   return encoding.name === 'rate' ? rateGrants(encoding, leaseUs) : windowGrants(encoding, leaseUs)
 }
 
-/** With a rate, the debt before the lease says when each token conforms. */
+/** With a rate, the debt after the lease says when more tokens conform. */
 function rateGrants({ policy }: PolicyEncoding, leaseUs: number): GrantOf {
   const { unitsPerToken, unitsPerUs, capacity } = emissionOf(policy)
   const conformsUs = (units: number): number => Math.max(0, Math.ceil((units - capacity) / unitsPerUs))
-  return ({ nowUs, availableNow, availableLater, debt, blockedUs, held = 0, untilFreeUs: besideUs }, least) => {
-    const after = debt + (availableNow + availableLater) * unitsPerToken
-    const beginUs = (token: number): number => (token < availableNow ? 0 : conformsUs(debt + (token + 1) * unitsPerToken))
-    const untilFreeFor = (tokens: number): number => Math.max(conformsUs(after + tokens * unitsPerToken), tokens >= least ? besideUs : 0)
+  return ({ nowUs, tokens, debt, blockedUs, held = 0, untilFreeUs: besideUs }, least) => {
+    const after = debt + tokens * unitsPerToken
+    const untilFreeFor = (more: number): number => Math.max(conformsUs(after + more * unitsPerToken), more >= least ? besideUs : 0)
     const untilFreeUs = untilFreeFor(least)
     return {
-      availableNow,
-      availableLater,
-      beginUs,
-      endUs: (token) => beginUs(token) + leaseUs,
+      tokens,
+      endUs: () => leaseUs,
       flowsBack: true,
       id: nowUs,
       untilFreeUs,
@@ -239,20 +234,17 @@ function rateGrants({ policy }: PolicyEncoding, leaseUs: number): GrantOf {
 
 /** With a window, tokens may be spent for the length of a lease, but not after the window's end. */
 function windowGrants({ policy: { limit } }: PolicyEncoding, leaseUs: number): GrantOf {
-  return ({ nowUs, availableNow, availableLater, debt, blockedUs, untilFreeUs, untilNewUs, laterUs, endUs, held = 0 }, least) => {
-    const beginUs = (token: number): number => (token < availableNow ? 0 : laterUs)
+  return ({ nowUs, tokens, debt, blockedUs, untilFreeUs, untilNewUs, endUs, held = 0 }, least) => {
     return {
-      availableNow,
-      availableLater,
-      beginUs,
-      endUs: (token) => Math.min(beginUs(token) + leaseUs, endUs),
+      tokens,
+      endUs: () => Math.min(leaseUs, endUs),
       flowsBack: false,
       id: nowUs,
       untilFreeUs,
       // In a fixed window every cost waits for its end; elsewhere a larger cost waits as long, or longer.
-      untilFreeFor: (tokens) => (tokens === least || (tokens > least && untilFreeUs > 0) ? untilFreeUs : undefined),
+      untilFreeFor: (more) => (more === least || (more > least && untilFreeUs > 0) ? untilFreeUs : undefined),
       blockedUs,
-      remaining: Math.max(0, limit - debt - availableNow - availableLater - held),
+      remaining: Math.max(0, limit - debt - tokens - held),
       untilNewUs,
     }
   }

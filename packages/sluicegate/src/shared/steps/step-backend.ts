@@ -39,7 +39,7 @@ export interface ScriptCalls {
   ask(verb: ScriptVerb, requests: readonly ScriptRequest[], signal?: CallerSignal): Promise<ScriptAnswer>
   /** One step of a hold, on all keys or on none. */
   hold(step: ScriptHold, signal?: CallerSignal): Promise<ScriptHeld>
-  lease(encoding: PolicyEncoding, key: string, want: number, horizonUs: number, least: number, signal?: CallerSignal): Promise<ScriptLease>
+  lease(encoding: PolicyEncoding, key: string, want: number, least: number, signal?: CallerSignal): Promise<ScriptLease>
 }
 
 /** What `giveBack` needs of a reservation: its answer, and the encodings in which it was made. */
@@ -115,7 +115,7 @@ export class StepBackend implements Backend {
   lease({ key, part, want, least }: LeaseRequest, signal?: CallerSignal): Promise<Grant> {
     const encoding = this.policies.encodings[part] as PolicyEncoding
     const grantOf = this.grants[part] as GrantOf
-    return this.store.lease(encoding, key, want, 0, least, signal).then((lease) => grantOf(lease, least))
+    return this.store.lease(encoding, key, want, least, signal).then((lease) => grantOf(lease, least))
   }
 
   private changed(verb: ScriptVerb, key: Key, tokens: number, signal: CallerSignal | undefined, id?: number): Promise<Answer> {
