@@ -170,7 +170,7 @@ export const STORAGE = {
       ...HOME,
     },
     {
-      what: 'Another Redis or PostgreSQL that holds the budgets of all regions; `redis` is then the store of this one. See regions.md. Default: none.',
+      what: 'Another Redis or PostgreSQL that holds the budgets of all regions; `redis` or `postgres` is then the store of this one. See regions.md. Default: none.',
     },
     oneOf('url', 'nodes', 'postgres'),
   ),
@@ -190,23 +190,25 @@ export type PostgresPlace = Omit<ValuesOf<typeof POSTGRES_PLACE>, 'url'> & { rea
 
 export type HomeConfig = Omit<ValuesOf<typeof HOME>, 'region'> & { readonly place: RedisPlace | PostgresPlace; readonly region: string }
 
-/** Keys in Redis or Valkey; `home`: another store that holds the budgets of all regions. */
-export type RedisStorageConfig = RedisPlace & ValuesOf<typeof REDIS_STORE> & { readonly home?: HomeConfig | undefined }
+/** `home`: another store that holds the budgets of all regions. */
+type StoreConfig = ValuesOf<typeof REDIS_STORE> & { readonly home?: HomeConfig | undefined }
 
-/** Keys in a table of PostgreSQL. */
-export type PostgresStorageConfig = PostgresPlace & ValuesOf<typeof POSTGRES_STORE>
+/** Keys in Redis or Valkey, or in a table of PostgreSQL. */
+export type SharedStorageConfig = (RedisPlace & StoreConfig) | (PostgresPlace & StoreConfig)
 
 /** Where the keys are. */
-export type StorageConfig = { readonly kind: 'memory' } | RedisStorageConfig | PostgresStorageConfig
+export type StorageConfig = { readonly kind: 'memory' } | SharedStorageConfig
 
 export function readStorage(section: Section): StorageConfig {
   const redis = section.has('redis') ? readStore(section.section('redis'), readPlace, REDIS_STORE) : undefined
   const postgres = section.has('postgres') ? readStore(section.section('postgres'), readPostgresPlace, POSTGRES_STORE) : undefined
   if (redis !== undefined && postgres !== undefined) section.fault('postgres', 'and redis are two stores: give one of them')
   const home = section.has('home') ? readHome(section.section('home')) : undefined
-  if (home !== undefined && redis === undefined) section.fault('home', 'needs redis, the store of this region')
+  const own = redis ?? postgres
+  if (home !== undefined && own === undefined) section.fault('home', 'needs redis or postgres, the store of this region')
   section.done()
-  return (home === undefined ? redis : redis && { ...redis, home }) ?? postgres ?? { kind: 'memory' }
+  if (own === undefined) return { kind: 'memory' }
+  return home === undefined ? own : { ...own, home }
 }
 
 function readStore<Place>(section: Section, place: (section: Section) => Place, options: typeof REDIS_STORE) {
@@ -273,7 +275,7 @@ export function redisUrlFault(text: string): string | undefined {
 export function shownStorage(storage: StorageConfig): object | undefined {
   if (storage.kind === 'memory') return undefined
   const own = shownOf(storage.kind === 'redis' ? REDIS_STORE : POSTGRES_STORE, storage)
-  const home = storage.kind === 'redis' ? storage.home : undefined
+  const { home } = storage
   return { [storage.kind]: { ...shownPlace(storage), ...own }, ...(home && { home: shownHome(home) }) }
 }
 

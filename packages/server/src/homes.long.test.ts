@@ -38,9 +38,9 @@ async function spent(services: readonly Service[], key: string, before: number):
   return passed + (await passedOf(services, 100, key))
 }
 
-const HOMES = {
-  Redis: { start: () => RedisProcess.start(), homeAt: (url: string) => `url: "${url}"` },
-  PostgreSQL: {
+const STORES = {
+  redis: { start: () => RedisProcess.start(), homeAt: (url: string) => `url: "${url}"` },
+  postgres: {
     start: async () => {
       const server = await PostgresProcess.start()
       await server.ask(postgresTable())
@@ -50,9 +50,16 @@ const HOMES = {
   },
 } as const
 
-for (const [name, { start, homeAt }] of Object.entries(HOMES)) {
-  test(`services in two regions share budgets whose home is ${name}; without it each has its share, which is charged afterwards`, async (t) => {
-    const [home, west, east] = await Promise.all([start(), RedisProcess.start(), RedisProcess.start()])
+const PAIRS = [
+  ['redis', 'redis'],
+  ['redis', 'postgres'],
+  ['postgres', 'redis'],
+] as const
+
+for (const [local, name] of PAIRS) {
+  const { start, homeAt } = STORES[name]
+  test(`services in two regions with ${local} share budgets whose home is ${name}; without it each has its share, which is charged afterwards`, async (t) => {
+    const [home, west, east] = await Promise.all([start(), STORES[local].start(), STORES[local].start()])
     const ocean = await FaultProxy.before(home)
     t.after(async () => {
       await ocean.stop()
@@ -60,17 +67,17 @@ for (const [name, { start, homeAt }] of Object.entries(HOMES)) {
     })
     const away = new URL(home.url)
     away.host = `${ocean.host}:${ocean.port}`
-    const yaml = (store: RedisProcess, url: string, region: string): string =>
+    const yaml = (store: { readonly url: string }, url: string, region: string): string =>
       `${POLICY}storage:
-  redis: { url: "${store.url}", timeout: 5s }
+  ${local}: { url: "${store.url}", timeout: 5s }
   home: { ${homeAt(url)}, region: ${region}, share: 0.1, timeout: 5s }
 `
     const inWest = await runService(t, yaml(west, away.href, 'west'))
     const inEast = await runService(t, yaml(east, home.url, 'east'))
     const services = [inWest, inEast]
     assert.equal(await spent(services, 'k', 0), 100)
-    assert.equal(await metric(inWest, 'sluicegate_store_info', { store: 'redis' }), 1)
-    if (name === 'PostgreSQL') assert.ok(((await metric(inWest, 'sluicegate_store_connections', { state: 'idle' })) ?? 0) > 0)
+    assert.equal(await metric(inWest, 'sluicegate_store_info', { store: local }), 1)
+    if (name === 'postgres' || local === 'postgres') assert.ok(((await metric(inWest, 'sluicegate_store_connections', { state: 'idle' })) ?? 0) > 0)
     ocean.set({ kind: 'cut' })
     const labels = { policy: 'day', region: 'west', mode: 'tokens' }
     await until('the region is alone', async () => {

@@ -11,7 +11,7 @@ import { longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { configFile, served, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { Engine } from './engine/engine.js'
-import { RedisStorage } from './engine/redis-storage.js'
+import { sharedStorage } from './engine/shared-storage.js'
 import { MEMORY, type Storage, type StoredLimiter } from './engine/stored-limiter.js'
 import { createLog } from './log.js'
 import { Reloader } from './reload.js'
@@ -123,7 +123,7 @@ test('refused reloads leave open what was open before, wherever they are refused
   const url = `redis://127.0.0.1:${redis.port}`
   const { storage: config } = parseConfig(`storage: { redis: { url: "${url}" } }\npolicies:\n${A_10}`)
   assert.ok(config.kind === 'redis')
-  const shared = new RedisStorage(config, log)
+  const shared = await sharedStorage(config, log)
   await shared.connect()
   for (const storage of [MEMORY, shared]) {
     const open = new Set<StoredLimiter>()

@@ -174,12 +174,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
 /** The client of a store takes longer to load than the rest of the service. */
 async function storageOf({ storage }: Config, log: Log, worker: WorkerParts | undefined): Promise<Storage> {
   if (storage.kind === 'memory') return worker?.storage ?? MEMORY
-  if (storage.kind === 'postgres') {
-    const { PostgresStorage } = await import('./engine/postgres-storage.js')
-    return new PostgresStorage(storage, log)
-  }
-  const { redisStorage } = await import('./engine/redis-storage.js')
-  return redisStorage(storage, log)
+  const { sharedStorage } = await import('./engine/shared-storage.js')
+  return sharedStorage(storage, log)
 }
 
 /** One that cannot be used is closed: a part that has not started is not stopped. */

@@ -5,7 +5,7 @@ import { parseConfig } from 'sluicegate-config/read-config.js'
 import { everyNth, longTest, RedisCluster, RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
-import { RedisStorage } from './engine/redis-storage.js'
+import { type SharedStorage, sharedStorage } from './engine/shared-storage.js'
 import type { StoredLimiter } from './engine/stored-limiter.js'
 import { createLog } from './log.js'
 import { type Service, startService } from './service.js'
@@ -52,7 +52,7 @@ function rootsOf({ roots }: RedisCluster): string[] {
   return roots.map(({ host, port }) => `redis://${host}:${port}`)
 }
 
-async function clusterStorage(t: TestContext, urls: readonly string[]): Promise<RedisStorage> {
+async function clusterStorage(t: TestContext, urls: readonly string[]): Promise<SharedStorage> {
   const config = {
     kind: 'redis',
     isCluster: true,
@@ -63,13 +63,13 @@ async function clusterStorage(t: TestContext, urls: readonly string[]): Promise<
     refusedAtStart: 'serve',
     urls,
   } as const
-  const storage = new RedisStorage(config, createLog('silent'))
+  const storage = await sharedStorage(config, createLog('silent'))
   t.after(() => storage.close())
   await storage.connect()
   return storage
 }
 
-function limiterOf(storage: RedisStorage): StoredLimiter {
+function limiterOf(storage: SharedStorage): StoredLimiter {
   const policy = tokenBucket({ limit: 1_000, window: '1h', name: 'wide' })
   return storage.limiter({ policy, maxKeys: undefined, onFull: 'evict' }, { hotKeys: 0, clock: undefined })
 }
@@ -254,8 +254,8 @@ test('closing a storage without a reachable server, or without leases, does not 
   const redis = await RedisProcess.start()
   const options = { prefix: undefined, mode: undefined, outage: 'closed', timeoutMs: 30_000, refusedAtStart: 'serve' } as const
   const config = { kind: 'redis', isCluster: false, ...options } as const
-  const open = async (): Promise<RedisStorage> => {
-    const storage = new RedisStorage({ ...config, urls: [`redis://127.0.0.1:${redis.port}`] }, createLog('silent'))
+  const open = async (): Promise<SharedStorage> => {
+    const storage = await sharedStorage({ ...config, urls: [`redis://127.0.0.1:${redis.port}`] }, createLog('silent'))
     await storage.connect()
     return storage
   }
@@ -275,7 +275,7 @@ test('a wrong home is refused with its place, and its address never appears in m
     (storage: string): (() => unknown) =>
     () =>
       parseConfig(`${POLICIES}storage: ${storage}\n`)
-  assert.throws(fault('{ home: { url: "redis://a", region: west } }'), /storage\.home: needs redis, the store of this region/)
+  assert.throws(fault('{ home: { url: "redis://a", region: west } }'), /storage\.home: needs redis or postgres, the store of this region/)
   assert.throws(fault('{ redis: { url: "redis://a" }, home: { url: "redis://b" } }'), /region/)
   assert.throws(
     fault(`{ redis: { url: "redis://a" }, home: { url: "http://:${secret}@b", region: west } }`),

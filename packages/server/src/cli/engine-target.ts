@@ -16,7 +16,7 @@ export async function engineTarget({ kind, url, policy: name, cost, config: path
   const storage =
     kind === 'memory'
       ? MEMORY
-      : await (await import('../engine/redis-storage.js')).redisStorage(redisAt(url, config.storage), createLog('error'))
+      : await (await import('../engine/shared-storage.js')).sharedStorage(redisAt(url, config.storage), createLog('error'))
   await storage.connect().catch(async (error: Error) => {
     await storage.close()
     throw new UsageError(error.message, 1)
