@@ -44,7 +44,7 @@ export class OwnerSession {
   /** The worker is gone: its permits and future reservations are returned. */
   leave(): void {
     const { limiter } = this.owned
-    for (const { booking, permit } of this.holdings.latestFirst()) {
+    for (const { booking, permit } of this.holdings.takeLatestFirst()) {
       // A closed limiter holds nothing.
       unlessRefused(() => {
         if (permit !== undefined) permit.release()

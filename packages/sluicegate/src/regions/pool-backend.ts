@@ -12,12 +12,16 @@ import {
   type LeaseRequest,
   type Operation,
 } from '../shared/backend.js'
+import { KeptById } from '../shared/kept-by-id.js'
 import type { Batch, Drawn, RegionPool } from '../shared/region-pool.js'
 import type { HomeBackend } from './home-backend.js'
-import { grantOfPool, PoolLeases } from './pool-grant.js'
+import { grantOfPool, type PoolLeases } from './pool-grant.js'
 import type { Charging, RegionShare } from './region-share.js'
 import type { RegionTerms } from './region-terms.js'
 import type { RegionRenewals } from './renewals.js'
+
+/** Leases of a process that are remembered: tokens of others stay charged. */
+const MOST_LEASES = 100_000
 
 /** What cancelling a charge of the region's tokens needs: those of each policy. */
 class PoolReceipt {
@@ -64,7 +68,7 @@ export interface PoolParts {
 export class PoolBackend implements Backend {
   private readonly parts: PoolParts
   private readonly policies: readonly Policy[]
-  private readonly leases = new PoolLeases()
+  private readonly leases: PoolLeases = new KeptById(MOST_LEASES)
   /** What goes back to the region just now. */
   private readonly returning = new Set<Promise<unknown>>()
 
@@ -174,7 +178,7 @@ export class PoolBackend implements Backend {
     if (isGranted(charge)) {
       const { grantId, part, cost } = charge
       if (grantId > 0) return this.parts.rest.execute(operation, signal)
-      const batch = this.leases.of(grantId)
+      const batch = this.leases.get(grantId)
       if (batch !== undefined) await this.giveBack(part, key as string, batch, tokens, cost)
       return { done: batch !== undefined }
     }

@@ -1,36 +1,16 @@
 import type { Grant } from '../lease/grant.js'
 import { mostLeased } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
+import { newOperationId } from '../shared/backend.js'
+import type { KeptById } from '../shared/kept-by-id.js'
 import type { Batch, Drawn } from '../shared/region-pool.js'
 import { isRate, PLENTY, type RegionTerms } from './region-terms.js'
 
-/** How many leases of a process are remembered, and for how long after their tokens ended: beyond that these stay charged. */
-const MOST_LEASES = 100_000
+/** How long after their end tokens of a lease may come back. */
 const KEPT_US = 60_000_000
-/** Looked at for each new one, so that ended ones do not add up. */
-const LOOKED_AT = 2
 
-/** Where tokens go back that this process drew for its leases: to the oldest batch, by the id of the lease. Ids are below 0. */
-export class PoolLeases {
-  private readonly byId = new Map<number, Batch>()
-  private last = 0
-
-  of(id: number): Batch | undefined {
-    return this.byId.get(id)
-  }
-
-  /** @param nowUs by the clock of the region's store. */
-  add(batch: Batch, nowUs: number): number {
-    const { byId } = this
-    let looked = 0
-    for (const [id, { endUs }] of byId) {
-      if (endUs + KEPT_US < nowUs || byId.size >= MOST_LEASES) byId.delete(id)
-      if (++looked >= LOOKED_AT) break
-    }
-    byId.set(--this.last, batch)
-    return this.last
-  }
-}
+/** Where tokens go back that this process drew for its leases: to the oldest batch, by the id of the lease. */
+export type PoolLeases = KeptById<Batch>
 
 /**
  * Drawn tokens as a grant to this process. It holds them for `leaseUs` at most, and returns those left. Those of a rate flow back at the home by
@@ -52,7 +32,7 @@ export function grantOfPool(
     endUs: (token) => Math.min(leaseUs, endOf(token, batches) - nowUs),
     flowsBack: false,
     isReturned: !isRate(policy) || isScarce || budget < PLENTY,
-    id: batches[0] && leases.add(batches[0], nowUs),
+    id: batches[0] && kept(leases, batches[0], nowUs),
     untilFreeUs: deniedUs,
     untilFreeFor: () => (tokens > 0 ? undefined : deniedUs),
     blockedUs,
@@ -61,6 +41,13 @@ export function grantOfPool(
     untilNewUs: fullUs,
     hasMore: tokens > 0 && !isScarce,
   }
+}
+
+/** @returns the id of the lease, below 0: those of the home are above it. */
+function kept(leases: PoolLeases, oldest: Batch, nowUs: number): number {
+  const id = -newOperationId()
+  leases.set(id, oldest, oldest.endUs + KEPT_US, nowUs)
+  return id
 }
 
 function endOf(token: number, batches: readonly Batch[]): number {

@@ -17,11 +17,14 @@ import {
   newOperationId,
   type Operation,
 } from '../shared/backend.js'
-import { HeldPermits } from './held-permits.js'
 import type { Work } from './key-lane.js'
 import { type Held, KeySession, type Ran } from './key-session.js'
+import { KeptById } from '../shared/kept-by-id.js'
 import { storeKey } from './store-key.js'
 import type { StoreLanes } from './store-lanes.js'
+
+/** Permits that one limiter remembers. Others can no longer be ended or renewed: they end by their ttl. */
+const MOST_PERMITS = 100_000
 
 /** What `giveBack` needs of a charge. */
 class Receipt {
@@ -48,7 +51,8 @@ export class StoreBackend implements Backend {
   /** The first for all policies together; those of single policies, for leases, come with the first lease. */
   private readonly sessions: KeySession[]
   private readonly lengthOf: (policy: Policy) => number
-  private readonly permits: HeldPermits
+  /** Which permits of a key's value this process holds, by the ids of the operations that took them. */
+  private readonly permits: KeptById<Held>
   private readonly granted: Holdings
   /** Whether grants are known by the time at which they were charged, so that any process may give back what another leased. */
   private readonly areShared: boolean
@@ -68,7 +72,7 @@ export class StoreBackend implements Backend {
     this.lengthOf = lengthOf
     this.prefix = prefix
     this.sessions = [new KeySession(policy, lengthOf)]
-    this.permits = before?.permits ?? new HeldPermits()
+    this.permits = before?.permits ?? new KeptById(MOST_PERMITS)
     this.granted = before?.granted ?? new Holdings(() => policy)
     if (before !== undefined) before.next = this
   }
@@ -91,7 +95,7 @@ export class StoreBackend implements Backend {
         if (undo?.held !== undefined) session.giveBack(undo.held, undo.held.booking.cost)
         return session.run(operation, held)
       },
-      answer: (ran, nowUs, atUs, order) => this.answered(operation, ran, atUs - nowUs, order),
+      answer: (ran, nowUs, atUs, order) => this.answered(operation, ran, nowUs, atUs, order),
     })
   }
 
@@ -144,35 +148,42 @@ export class StoreBackend implements Backend {
       }
       case 'release':
       case 'heartbeat':
-        return this.permits.of(operation.id)
+        return this.permits.get(operation.id)
       default:
         return undefined
     }
   }
 
-  private answered(operation: Operation, ran: Ran, lateUs: number, order: number): Answer {
+  private answered(operation: Operation, ran: Ran, nowUs: number, atUs: number, order: number): Answer {
     const { answer, held, permits } = ran
     switch (operation.verb) {
       case 'take':
       case 'reserve':
-        if (held?.permits.some((permit) => permit !== undefined)) this.permits.add(operation.id, held)
+        if (held?.permits.some((permit) => permit !== undefined)) this.remember(operation.id, held, atUs)
         return {
           done: answer.done,
           decision: answer.decision as Decision,
-          waitUs: Math.max(0, (answer.waitUs ?? 0) - lateUs),
+          waitUs: Math.max(0, (answer.waitUs ?? 0) - (atUs - nowUs)),
           order,
           receipt: held && new Receipt(held),
         }
-      case 'heartbeat':
-        if (answer.done && permits !== undefined) this.permits.renew(operation.id, permits)
-        else this.permits.drop(operation.id)
+      case 'heartbeat': {
+        const before = this.permits.get(operation.id)
+        if (answer.done && permits !== undefined && before !== undefined) this.remember(operation.id, { ...before, permits }, atUs)
+        else this.permits.delete(operation.id)
         return answer
+      }
       case 'release':
-        this.permits.drop(operation.id)
+        this.permits.delete(operation.id)
         return answer
       default:
         return answer
     }
+  }
+
+  private remember(id: number, held: Held, nowUs: number): void {
+    const untilUs = Math.max(...held.permits.map((permit) => permit?.untilUs ?? 0))
+    this.permits.set(id, held, untilUs, nowUs)
   }
 
   private sessionOf(part: number | undefined): KeySession {

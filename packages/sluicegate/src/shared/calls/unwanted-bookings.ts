@@ -1,3 +1,4 @@
+import type { After } from '../../decision/permit.js'
 import type { Key } from '../../limiter.js'
 
 /** Reservations cancelled at once; the next batch waits for the answers. */
@@ -12,9 +13,6 @@ interface Health {
   /** Whether its last call was answered. */
   isSound(key: string): boolean
 }
-
-/** Calls `fn` after `ms`; the result cancels that. */
-type After = (ms: number, fn: () => void) => () => void
 
 interface Unwanted {
   readonly order: number
