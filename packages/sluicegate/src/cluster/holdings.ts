@@ -90,8 +90,10 @@ export class Holdings {
     return { booking: flowsBack ? { ...booking, cost, atUs: booking.bookedUs } : booking, tokens: back, part }
   }
 
+  /** Of a reservation. */
   booking(id: unknown): Booking | undefined {
-    return this.byId.get(id)?.booking
+    const { booking, lease } = this.byId.get(id) ?? {}
+    return lease === undefined ? booking : undefined
   }
 
   permit(id: unknown): Permit | undefined {

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { KeptById } from './kept-by-id.js'
+
+test('what has ended makes room, in whatever order it ends', () => {
+  const kept = new KeptById<number>(1_000)
+  for (let id = 1; id <= 10_000; id++) kept.set(id, id, id + (id % 2 === 0 ? 10 : 200), id)
+  // Two are looked at for each new one, so a round over what is kept takes half as many additions.
+  assert.ok(kept.values().length <= 400, `${kept.values().length}`)
+  for (let id = 9_995; id <= 10_000; id++) assert.equal(kept.get(id), id)
+})
+
+test('beyond the most the oldest is forgotten, and what is prolonged stays', () => {
+  const kept = new KeptById<string>(2)
+  kept.set(1, 'a', 10, 0)
+  kept.set(2, 'b', 10, 0)
+  kept.prolong(2, 30)
+  kept.set(3, 'c', 30, 20)
+  assert.deepEqual([kept.get(1), kept.get(2), kept.get(3)], [undefined, 'b', 'c'])
+  kept.set(4, 'd', 30, 20)
+  assert.deepEqual(kept.takeLatestFirst(), ['d', 'c'])
+  assert.deepEqual(kept.values(), [])
+  assert.equal(kept.get('4'), undefined)
+})
