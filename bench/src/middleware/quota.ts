@@ -22,7 +22,7 @@ export function quotaOf({ outcome }: Pick<MiddlewareSetting, 'outcome'>): Quota 
 
 /** Our options beside the limit, to write what a rival writes. */
 export interface SameForm {
-  readonly headers: HeaderOptions['version'] | HeaderOptions
+  readonly headers: NonNullable<HeaderOptions['version']> | HeaderOptions
   readonly body: 'problem' | 'text'
 }
 

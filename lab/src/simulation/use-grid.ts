@@ -320,7 +320,7 @@ class SimulatedBackend implements Backend {
 
   lease({ part, want, least }: LeaseRequest): Promise<Grant> {
     return this.#call((nowUs) => {
-      const lease = (this.#store.steps[part] as LeaseStep).lease(nowUs, want, least, 0)
+      const lease = (this.#store.steps[part] as LeaseStep).lease(nowUs, want, least)
       return (this.#grantOf[part] as GrantOf)(lease, least)
     })
   }

@@ -2,7 +2,7 @@ export { attachLimiter, createLimiter, restoreLimiter } from './create-limiter.j
 export type { Decision } from './decision/decision.js'
 export type { ChannelMessages } from './decision/diagnostics.js'
 export type { HotKey, HotKeys } from './decision/hot-keys.js'
-export type { Permit } from './decision/permit.js'
+export type { AnswerOf, Permit } from './decision/permit.js'
 export type { Reservation } from './decision/reservation.js'
 export { PolicyError, StoreError } from './errors.js'
 export type { Hold, OpenOptions } from './holds/hold.js'

@@ -130,15 +130,16 @@ test('koa and fetch: functions get what they are made for', () => {
   assert.equal(typeof wrapped, 'function')
 })
 
-test('whatever options are made of, each adapter has its name', () => {
+test('whatever options are made of, it is a property of the options of each adapter', () => {
+  type Choice = Extract<NonNullable<ofExpress.RateLimitOptions['onOutage']>, (...args: never) => unknown>
   type Named = [
-    ofExpress.OutageDecision | ofFastify.OutageDecision | ofFetch.OutageDecision,
-    ofHono.OutageDecision | ofKoa.OutageDecision | ofNest.OutageDecision,
-    ofNest.OutageOption<NestRequest> | ofKoa.LimitOptions<Context> | ofFastify.KeySource<FastifyRequest>,
-    ofExpress.EdgeLimiter | ofKoa.Body | ofFastify.HeaderPair | ofExpress.Counts<ExpressRequest>,
+    Parameters<Choice>[0],
+    ofFastify.RateLimitOptions['key'] | ofFetch.RateLimitOptions['key'] | ofHono.RateLimitOptions['headers'],
+    ofNest.RateLimitOptions<NestRequest>['onOutage'] | ofKoa.RateLimitOptions<Context>['body'] | ofKoa.Denial | ofExpress.EdgeLimiter,
+    ofExpress.RateLimitOptions<ExpressRequest>['counts'] | ofFastify.RateLimitOptions<FastifyRequest>['policy'],
   ]
   const seen: Named[0][] = []
-  const onOutage: ofExpress.OutageChoice<ExpressRequest> = (outage: ofExpress.OutageDecision) => void seen.push(outage)
+  const onOutage: Choice = (outage) => void seen.push(outage)
   limitExpress({ policy, onOutage })
   assert.deepEqual(seen, [])
 })

@@ -114,7 +114,7 @@ export class KeyLease {
 
   /** The tokens to request now. */
   want(nowUs: number): TokenRequest {
-    return { ...this.demand.wanted(nowUs, this.readyAt(nowUs), this.held.left, this.known.rest), sentUs: nowUs }
+    return { ...this.demand.wanted(nowUs, this.readyAt(nowUs), this.known.rest), sentUs: nowUs }
   }
 
   /** Whether a refill would be a lease, or is on its way. */
@@ -162,7 +162,7 @@ export class KeyLease {
 
   /** Whether it may be forgotten: nothing is held or known. */
   isEmpty(nowUs: number): boolean {
-    if (this.refill !== undefined || this.demand.isWaitedFor || this.readyAt(nowUs) > 0 || this.held.left > 0) return false
+    if (this.refill !== undefined || this.demand.isWaitedFor || this.readyAt(nowUs) > 0) return false
     return this.known.isOpen(nowUs)
   }
 

@@ -114,14 +114,14 @@ export class LeaseDemand {
   /**
    * Tokens to request beside those held.
    *
-   * @param ready tokens that may be spent now; `left` also those that may be spent later.
+   * @param left tokens that are held.
    * @param rest tokens left at the backend for all processes, as far as is known.
    */
-  wanted(nowUs: number, ready: number, left: number, rest = Number.POSITIVE_INFINITY): Omit<TokenRequest, 'sentUs'> {
+  wanted(nowUs: number, left: number, rest = Number.POSITIVE_INFINITY): Omit<TokenRequest, 'sentUs'> {
     const { waiting } = this
     const foreseen = this.foreseen(nowUs, left, rest)
     this.measure(nowUs)
-    const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - ready)
+    const least = this.leastCost === Number.POSITIVE_INFINITY ? 1 : Math.max(1, this.leastCost - left)
     this.leastCost = Number.POSITIVE_INFINITY
     return { want: Math.min(Math.max(least, waiting, foreseen), Number.MAX_SAFE_INTEGER), least, isLease: foreseen > 0 || this.areTogether }
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Policy, tokenBucket } from 'sluicegate'
+import type { tokenBucket } from 'sluicegate'
 import { shareOfBudget } from '../history/excess.js'
 import { shortOrLong } from '../run-length.js'
 import { budget } from './budget.js'

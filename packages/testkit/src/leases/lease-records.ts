@@ -145,10 +145,10 @@ export function freshLease(): KeyLease {
   return new KeyLease(0, HORIZON_US, 1000)
 }
 
-/** Asks for a lease and is given all of it at once, ready. */
+/** Asks for a lease and is given all of it at once. */
 export function givenAll(lease: KeyLease, nowUs: number): TokenRequest {
   const asked = lease.want(nowUs)
-  lease.addGrant(grantOf({ ready: asked.want }), asked, nowUs)
+  lease.addGrant(grantOf({ tokens: asked.want }), asked, nowUs)
   return asked
 }
 

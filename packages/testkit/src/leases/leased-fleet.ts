@@ -80,7 +80,7 @@ export function leaseStepOf({ name }: Pick<PolicyEncoding, 'name'>, numbers: rea
     case 'fixed-window':
       return new FixedStep(numbers)
     case 'sliding-window':
-      return new SlidingStep(numbers, rules)
+      return new SlidingStep(numbers)
     case 'sliding-log':
       return new LogStep(numbers)
     default:

@@ -90,7 +90,7 @@ export class SimHome {
   }
 
   private answer(encoding: PolicyEncoding, records: LeaseRecords, done: boolean, cost: number): Answer {
-    const state = records.lease(encoding, this.time.nowUs, 0, cost, 0)
+    const state = records.lease(encoding, this.time.nowUs, 0, cost)
     const { limit, name } = encoding.policy
     const decision = {
       allowed: done,

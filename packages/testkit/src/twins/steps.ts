@@ -210,12 +210,6 @@ export class SlidingStep extends LimitStep {
   private previous = 0
   private current = 0
   private atUs = 0
-  private readonly rules: RecordRules
-
-  constructor(numbers: readonly number[], rules: RecordRules) {
-    super(numbers)
-    this.rules = rules
-  }
 
   isOver(): boolean {
     return this.previous + this.current === 0

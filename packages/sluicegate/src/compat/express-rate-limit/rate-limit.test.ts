@@ -14,8 +14,8 @@ import { createLimiter, type Decision, fixedWindow, type Limiter, type Policy, S
 import defaultExport, {
   countingPolicy,
   MemoryStore,
+  type Options,
   type RateLimitInfo,
-  type RateLimitOptions,
   rateLimit,
   SluicegateStore,
 } from './index.js'
@@ -139,7 +139,7 @@ test('a handler may let the request pass; what it throws is an error of the app'
   }
   for (const option of ['skip', 'keyGenerator'] as const) {
     for (const fails of [() => Promise.reject(new Error('later')), () => assert.fail('now')]) {
-      const app = await site(t, { [option]: fails } as RateLimitOptions)
+      const app = await site(t, { [option]: fails } as Options)
       assert.deepEqual(await statuses(app, '/'), [500])
       assert.equal(app.errors.length, 1)
     }
@@ -147,7 +147,7 @@ test('a handler may let the request pass; what it throws is an error of the app'
 })
 
 test('the handler gets the options with their defaults', async (t) => {
-  const handler: RateLimitOptions['handler'] = (_request, response, _next, { windowMs, limit, statusCode, message }) =>
+  const handler: Options['handler'] = (_request, response, _next, { windowMs, limit, statusCode, message }) =>
     response.status(statusCode).json({ windowMs, limit, message })
   const app = await site(t, { max: 1, limit: undefined as never, message: { error: 'slow down' }, handler })
   await app.ask()
@@ -255,7 +255,7 @@ test('a request that passes without a decision has no info, or what this process
   const spent = { spent: 1, limit: 50, remaining: 4, retryAfterMs: 0, resetAfterMs: 60_000 }
   const take = (): Decision => ({ allowed: true, policy: 'share', source: 'outage', ...spent })
   const create = (policy: Policy): Limiter => ({ ...here(policy), policy, take, peek: take }) as never
-  const found = async (options: RateLimitOptions): Promise<unknown> => {
+  const found = async (options: Options): Promise<unknown> => {
     const seen: unknown[] = []
     const skip = (request: Request): boolean => {
       request.res?.once('finish', () => seen.push((request as never as { rateLimit?: RateLimitInfo }).rateLimit))
@@ -303,7 +303,7 @@ test('a store of this library counts for the middleware, and for nothing else', 
 /** The message of the error for invalid options. */
 function mend(options: unknown): string {
   try {
-    rateLimit(options as RateLimitOptions)
+    rateLimit(options as Options)
   } catch (error) {
     return String(error)
   }
