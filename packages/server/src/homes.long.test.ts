@@ -77,7 +77,8 @@ for (const [local, name] of PAIRS) {
     const services = [inWest, inEast]
     assert.equal(await spent(services, 'k', 0), 100)
     assert.equal(await metric(inWest, 'sluicegate_store_info', { store: local }), 1)
-    if (name === 'postgres' || local === 'postgres') assert.ok(((await metric(inWest, 'sluicegate_store_connections', { state: 'idle' })) ?? 0) > 0)
+    if (name === 'postgres' || local === 'postgres')
+      assert.ok(((await metric(inWest, 'sluicegate_store_connections', { state: 'idle' })) ?? 0) > 0)
     ocean.set({ kind: 'cut' })
     const labels = { policy: 'day', region: 'west', mode: 'tokens' }
     await until('the region is alone', async () => {

@@ -75,9 +75,13 @@ async function withFleet(
     const worker = new ForkedWorker({ policy, options: { ...PATIENT, ...own } })
     workers.push(worker)
     const { child } = worker
+    const verbs = new Map<unknown, unknown>()
+    child.on('message', (message) => {
+      for (const [id, verb] of partsOf(message)) verbs.set(id, verb)
+    })
     const send = child.send.bind(child) as (message: unknown, done: () => void) => boolean
     child.send = ((message: unknown, done: () => void) => {
-      handed.set(worker, (handed.get(worker) ?? 0) + tokensIn(message))
+      handed.set(worker, (handed.get(worker) ?? 0) + tokensIn(message, verbs))
       return send(message, done)
     }) as typeof child.send
     served.serve(worker.child)
@@ -245,15 +249,14 @@ test('a worker that comes later finds what was spent, and the policy of now; an 
     { workers: 1, ...LONG },
   ))
 
-/** Of takes [id, 1, limit, ...], of leases [id, 4 numbers, then of each run tokens, beginning and end]. */
-function tokensIn(message: unknown): number {
-  const answers = Array.isArray(message) && Array.isArray(message[3]) ? (message[3] as number[][]) : []
-  const isLease = ({ length }: readonly number[]): boolean => length > 6 && (length - 5) % 3 === 0
-  return sum(
-    answers.map((answer) =>
-      isLease(answer) ? sum(answer.filter((_, i) => i > 4 && (i - 5) % 3 === 0)) : answer.length === 6 ? (answer[1] ?? 0) : 0,
-    ),
-  )
+/** Answers to takes are [id, 1, limit, ...], to leases [id, tokens, end, ...]. @param verbs of the requests, by their ids. */
+function tokensIn(message: unknown, verbs: ReadonlyMap<unknown, unknown>): number {
+  return sum(partsOf(message).map(([id, first = 0]) => (verbs.get(id) === 'take' || verbs.get(id) === 'lease' ? (first as number) : 0)))
+}
+
+/** Requests or answers. */
+function partsOf(message: unknown): readonly (readonly unknown[])[] {
+  return Array.isArray(message) && Array.isArray(message[3]) ? message[3] : []
 }
 
 function sum(numbers: readonly number[]): number {

@@ -3,7 +3,18 @@ import { test } from 'node:test'
 import { emptyPermit } from '../decision/permit.js'
 import type { Hold } from '../holds/hold.js'
 import { uncountedHold } from '../holds/uncounted-hold.js'
-import { allOf, type BoundKey, concurrency, type Decision, type Limiter, type LimiterHandle, type Permit, type Policy, type Reservation, tokenBucket } from '../index.js'
+import {
+  allOf,
+  type BoundKey,
+  concurrency,
+  type Decision,
+  type Limiter,
+  type LimiterHandle,
+  type Permit,
+  type Policy,
+  type Reservation,
+  tokenBucket,
+} from '../index.js'
 import type { ReserveOptions, WaitOptions } from '../limiter.js'
 import { queueOf } from '../queue/create-queue.js'
 import { toMs } from '../time/duration.js'

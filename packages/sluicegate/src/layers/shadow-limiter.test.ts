@@ -4,9 +4,9 @@ import { test } from 'node:test'
 import { Random } from 'sluicegate-testkit'
 import {
   attachLimiter,
+  type ChannelMessages,
   createLimiter,
   type Decision,
-  type ChannelMessages,
   type Limiter,
   type LimiterOptions,
   manualClock,

@@ -17,9 +17,9 @@ import {
   newOperationId,
   type Operation,
 } from '../shared/backend.js'
+import { KeptById } from '../shared/kept-by-id.js'
 import type { Work } from './key-lane.js'
 import { type Held, KeySession, type Ran } from './key-session.js'
-import { KeptById } from '../shared/kept-by-id.js'
 import { storeKey } from './store-key.js'
 import type { StoreLanes } from './store-lanes.js'
 

@@ -31,10 +31,13 @@ export function statsAndEvents(name: string, fixture: Fixtures, policyOf: MakePo
 
   test(`${name}: evictions by reserve and wait are published, too`, async () => {
     const { limiter, table } = await fixture(five, { maxKeys: 1 })
-    const [events, waits] = await eventsDuring<ChannelMessages['sluicegate:eviction'], Promise<Decision>>('sluicegate:eviction', async () => {
-      for (let i = 0; i < 50; i++) await limiter.reserve(`reserved ${i}`, 2)
-      return Array.from({ length: 50 }, (_, i) => limiter.wait(`waited ${i}`, { cost: 2 }))
-    })
+    const [events, waits] = await eventsDuring<ChannelMessages['sluicegate:eviction'], Promise<Decision>>(
+      'sluicegate:eviction',
+      async () => {
+        for (let i = 0; i < 50; i++) await limiter.reserve(`reserved ${i}`, 2)
+        return Array.from({ length: 50 }, (_, i) => limiter.wait(`waited ${i}`, { cost: 2 }))
+      },
+    )
     await Promise.all(waits)
     assert.equal(events.length, table().evictions)
     assert.ok(events.filter(({ key }) => key.startsWith('reserved')).length > 20)

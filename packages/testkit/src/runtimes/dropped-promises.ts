@@ -5,9 +5,17 @@ import { rateLimit as limitExpress } from '../../../sluicegate/dist/adapters/exp
 import { primary, serveLimiter } from '../../../sluicegate/dist/cluster/index.js'
 import { rateLimit as limitAsBefore, SluicegateStore } from '../../../sluicegate/dist/compat/express-rate-limit/index.js'
 import { createGate } from '../../../sluicegate/dist/gate/index.js'
-import { concurrency, createLimiter, createQueue, fixedWindow, type Limiter, type Policy, tokenBucket } from '../../../sluicegate/dist/index.js'
-import type { RunningJob } from '../../../sluicegate/dist/queue/queue-options.js'
+import {
+  concurrency,
+  createLimiter,
+  createQueue,
+  fixedWindow,
+  type Limiter,
+  type Policy,
+  tokenBucket,
+} from '../../../sluicegate/dist/index.js'
 import { limitedFetch } from '../../../sluicegate/dist/outbound/index.js'
+import type { RunningJob } from '../../../sluicegate/dist/queue/queue-options.js'
 import { type RedisClient, redis } from '../../../sluicegate/dist/redis/index.js'
 import { listening } from '../adapters/harness.js'
 import { channelPair } from '../cluster/channel-pair.js'

@@ -6,8 +6,8 @@ import { listening } from 'sluicegate-testkit/adapters/harness.js'
 import { ask } from 'sluicegate-testkit/adapters/http-client.js'
 import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
 import { rateLimit } from './index.js'
-import type { RateLimitOptions } from './rate-limit-options.js'
 import { ipKeyGenerator } from './ip-keys.js'
+import type { RateLimitOptions } from './rate-limit-options.js'
 
 freshWarnings()
 

@@ -11,14 +11,7 @@ import { turnsUntil } from 'sluicegate-testkit/turns.js'
 import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
 import { primary, serveLimiter } from '../../cluster/index.js'
 import { createLimiter, type Decision, fixedWindow, type Limiter, type Policy, StoreError } from '../../index.js'
-import defaultExport, {
-  countingPolicy,
-  MemoryStore,
-  type Options,
-  type RateLimitInfo,
-  rateLimit,
-  SluicegateStore,
-} from './index.js'
+import defaultExport, { countingPolicy, MemoryStore, type Options, type RateLimitInfo, rateLimit, SluicegateStore } from './index.js'
 
 freshWarnings()
 

@@ -73,15 +73,7 @@ export interface ScriptAnswer {
 }
 
 /** The fields of {@link ScriptLease}, as `lua/scripts/lease.lua` documents them. */
-const LEASE_FIELDS = [
-  'nowUs',
-  'tokens',
-  'debt',
-  'blockedUs',
-  'untilFreeUs',
-  'untilNewUs',
-  'endUs',
-] as const
+const LEASE_FIELDS = ['nowUs', 'tokens', 'debt', 'blockedUs', 'untilFreeUs', 'untilNewUs', 'endUs'] as const
 
 /** The answer to a lease. */
 export type ScriptLease = Readonly<Record<(typeof LEASE_FIELDS)[number], number>> & { readonly held?: number }
