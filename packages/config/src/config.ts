@@ -13,7 +13,7 @@ import type { Token } from './tokens.js'
 
 export { type ClientBounds, DEFAULT_CLIENTS, DEFAULT_STOP, type StopTimes } from './clients.js'
 export { LISTENER_NAMES, type Listen, type ListenerName } from './listen.js'
-export type { HomeConfig, PostgresPlace, RedisPlace, SharedStorageConfig, StorageConfig } from './storage.js'
+export type { PostgresPlace, RedisPlace, SharedStorageConfig, StorageConfig } from './storage.js'
 export type { ThrottleConfig } from './table-size.js'
 
 /** A whole configuration, checked: of one file, or of all files of a folder. */
