@@ -188,7 +188,7 @@ export interface RedisPlace {
 /** A table of PostgreSQL. Its URL may hold a password. */
 export type PostgresPlace = Omit<ValuesOf<typeof POSTGRES_PLACE>, 'url'> & { readonly kind: 'postgres'; readonly url: string }
 
-export type HomeConfig = Omit<ValuesOf<typeof HOME>, 'region'> & { readonly place: RedisPlace | PostgresPlace; readonly region: string }
+type HomeConfig = Omit<ValuesOf<typeof HOME>, 'region'> & { readonly place: RedisPlace | PostgresPlace; readonly region: string }
 
 /** `home`: another store that holds the budgets of all regions. */
 type StoreConfig = ValuesOf<typeof REDIS_STORE> & { readonly home?: HomeConfig | undefined }
