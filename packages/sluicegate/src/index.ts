@@ -21,6 +21,7 @@ export { QueueError, type QueueStats, type WorkQueue } from './queue/work-queue.
 /** @internal */
 export { rateLimit } from './rate-limit-elsewhere.js'
 export type { ShardLoads } from './shared/calls/shard-load.js'
+export type { HoldsById } from './shared/holds/holds-by-id.js'
 export type { SharedLimiter, SharedStats } from './shared/shared-limiter.js'
 export type { SharedOptions } from './shared/shared-options.js'
 export type { Store } from './shared/store.js'

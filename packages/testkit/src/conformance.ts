@@ -3,7 +3,7 @@ import { blocks } from './conformance/blocks.js'
 import { budgets } from './conformance/budget.js'
 import { denialEvents } from './conformance/denial-events.js'
 import { fixturesOf, type MakeLimiter, type StoreTraits } from './conformance/fixture.js'
-import { holds } from './conformance/holds.js'
+import { heldLevels, holds, holdsById, lapsedHolds, updatedHolds } from './conformance/holds.js'
 import { keys } from './conformance/keys.js'
 import { largeNumbers } from './conformance/large-numbers.js'
 import { misuse } from './conformance/misuse.js'
@@ -29,6 +29,10 @@ const SHARED = {
   reserving,
   waiting,
   holds,
+  lapsedHolds,
+  heldLevels,
+  updatedHolds,
+  holdsById,
 }
 
 /** Which tests to register; default all. */
@@ -56,8 +60,11 @@ export interface ConformanceChoice {
  * room shows nothing remaining, and waits until a key near it may be forgotten.
  */
 export function conformance(store: string, make: MakeLimiter, choice: ConformanceChoice = {}): void {
-  const { algorithms, shared = Object.keys(SHARED) as (keyof typeof SHARED)[], own: withOwn = true } = choice
-  const { source = 'memory', furthestBackMs = Number.POSITIVE_INFINITY, share = 1, updatesLazily = false } = choice
+  const { algorithms, source = 'memory', own: withOwn = true } = choice
+  const parts = Object.keys(SHARED) as (keyof typeof SHARED)[]
+  // In memory there is one process.
+  const { shared = parts.filter((part) => part !== 'holdsById' || source !== 'memory') } = choice
+  const { furthestBackMs = Number.POSITIVE_INFINITY, share = 1, updatesLazily = false } = choice
   const fixture = fixturesOf(make, { source, furthestBackMs, share, updatesLazily })
   for (const { name: algorithm, policyOf, own } of ALGORITHMS) {
     if (algorithms?.includes(algorithm) === false) continue

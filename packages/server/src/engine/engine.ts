@@ -97,7 +97,7 @@ export class Engine {
     const nowMs = (): number => ticking.nowMs()
     this.reservations = new Reservations(nowMs, this.latency, peers)
     this.permits = new Permits(nowMs, peers)
-    this.#ownHolds = new Holds(nowMs, this.costs)
+    this.#ownHolds = new Holds(nowMs, this.costs, (name) => this.policy(name))
     this.holds = options.holds ?? this.#ownHolds
     this.#nowMs = nowMs
     this.#onUnusable = options.onUnusable

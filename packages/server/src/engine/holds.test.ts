@@ -135,7 +135,7 @@ test('a flood of holds that nobody closes takes bounded memory, and ends by itse
   const { engine, clock, open, served } = setUp(t, `${BUCKET}, max-keys: 400000`)
   const before = process.memoryUsage().heapUsed
   let refused = 0
-  for (let i = 0; i < 260_000; i++) {
+  for (let i = 0; i < 160_000; i++) {
     try {
       if (open({ expect: 1 }, `flood ${i % 90_000}`).id === undefined) refused++
     } catch (error) {
@@ -143,12 +143,12 @@ test('a flood of holds that nobody closes takes bounded memory, and ends by itse
       refused++
     }
   }
-  assert.deepEqual([served().holds.open, refused], [200_000, 60_000])
+  assert.deepEqual([served().holds.open, refused], [100_000, 60_000])
   assert.ok(process.memoryUsage().heapUsed - before < 600e6, `${(process.memoryUsage().heapUsed - before) / 1e6} MB`)
   assert.throws(() => open(), TooManyHeldError)
   clock.advance(17_000)
   engine.sweep()
-  assert.deepEqual([served().holds.open, served().holds.lapsed, served().holds.held], [0, 200_000, 0])
+  assert.deepEqual([served().holds.open, served().holds.lapsed, served().holds.held], [0, 100_000, 0])
   assert.equal(open().decision.allowed, true)
 })
 

@@ -7,15 +7,18 @@ import { leaving } from './priorities.js'
 import { nameOf } from './reservations.js'
 import type { ServedPolicy } from './served-policy.js'
 import { ServedWork, type WorkAsked, type WorkState } from './served-work.js'
+import { StoreHolds } from './store-holds.js'
 
 export type { WorkAsked, WorkState } from './served-work.js'
+export { MAX_HOLD_ID_LENGTH } from './store-holds.js'
 
 /** The longest time for which work is held without a call: `add` renews it. */
 export const MAX_HOLD_MS = 3_600_000
 export const DEFAULT_HOLD_MS = 15_000
 /** The longest wait of an `add`. */
 export const MAX_HOLD_WAIT_MS = 60_000
-const MAX_HOLDS = 200_000
+/** As many keys of a table may have open work. */
+const MAX_HOLDS = 100_000
 const MAX_HOLDS_PER_KEY = 2_000
 /** Work that has ended, whose answers are repeated: the oldest is forgotten first. */
 const MAX_ENDED = 100_000
@@ -79,16 +82,19 @@ interface Ended {
   readonly closed: { readonly call: number | undefined; readonly answer: Awaitable<Closed> } | undefined
 }
 
-/** Open work in the process that has the keys. */
+/** Open work in the process that has the keys, or of keys in a store. */
 export class Holds implements HoldVerbs {
   readonly #held: HeldById<Entry>
   readonly #ended = new Map<string, Ended>()
   readonly #nowMs: () => number
   readonly #costs: Costs
+  /** Of policies whose keys are in a store. */
+  readonly #atStore: StoreHolds
 
-  constructor(nowMs: () => number, costs: Costs) {
+  constructor(nowMs: () => number, costs: Costs, policyOf: (name: string) => ServedPolicy | undefined) {
     this.#nowMs = nowMs
     this.#costs = costs
+    this.#atStore = new StoreHolds(policyOf, costs)
     const bounds = { what: 'open holds', max: MAX_HOLDS, maxPerKey: MAX_HOLDS_PER_KEY }
     this.#held = new HeldById(bounds, nowMs, (entry, id) => this.#lapse(id, entry))
   }
@@ -99,6 +105,7 @@ export class Holds implements HoldVerbs {
   }
 
   open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Awaitable<Opened> {
+    if (served.isShared) return this.#atStore.open(served, key, asked, floor)
     const keyName = nameOf(served, key)
     this.#held.requireRoom(keyName)
     if (floor === 0) return this.#opened(served, key, asked, keyName)
@@ -112,6 +119,7 @@ export class Holds implements HoldVerbs {
 
   add(id: string, cost: Cost, call?: number): Awaitable<Added | HoldFault> {
     checkCost(this.#costs.of(cost))
+    if (this.#atStore.isOne(id)) return this.#atStore.add(id, cost, call)
     const entry = this.#held.get(id) ?? this.#endedNow(id)?.entry
     if (entry?.answer !== undefined && call === entry.call) return entry.answer
     if (entry === undefined || this.#ended.get(id)?.closed !== undefined) return { fault: entry === undefined ? 'unknown' : 'closed' }
@@ -128,6 +136,7 @@ export class Holds implements HoldVerbs {
   close(id: string, whole?: Cost, call?: number): Awaitable<Closed | HoldFault> {
     const cost = whole === undefined ? undefined : this.#costs.of(whole)
     if (cost !== undefined) checkCost(cost)
+    if (this.#atStore.isOne(id)) return this.#atStore.close(id, whole, call)
     // Its time may be over by now: then this ends it.
     const open = this.#held.get(id)
     const ended = this.#endedNow(id)

@@ -5,7 +5,7 @@ import { HeldById } from './held-by-id.js'
 import type { Latency } from './outcome.js'
 import type { ServedPolicy } from './served-policy.js'
 import { otherSlotOf, type Peers } from './shared-limiter.js'
-import { type HeldPart, reserveAll, type TakeAllOptions, type TakePart } from './take-all.js'
+import { type HeldPart, type ReserveAllOptions, reserveAll, type TakePart } from './take-all.js'
 
 /** The longest time for which a reservation can be held. */
 export const MAX_RESERVATION_MS = 86_400_000
@@ -57,7 +57,7 @@ export class Reservations {
    *
    * @throws {TooManyHeldError} when too many are open; nothing is charged then. Also what `engine.takeAll` throws.
    */
-  reserve(parts: readonly TakePart[], ttlMs: number, options?: TakeAllOptions): Awaitable<Reserved> {
+  reserve(parts: readonly TakePart[], ttlMs: number, options?: ReserveAllOptions): Awaitable<Reserved> {
     const [first] = parts
     const keyName = first === undefined ? '' : nameOf(first.policy, first.key)
     this.#held.requireRoom(keyName)

@@ -190,6 +190,11 @@ export class ServedPolicy {
     return this.#changing('reset', key, 0, () => this.#limiter.reset(key))
   }
 
+  /** Makes a call to the store, and counts an outage. */
+  reaching<Value>(call: () => Promise<Value>): Promise<Value> {
+    return this.#counting(call, unchanged) as Promise<Value>
+  }
+
   /** The limiter that has the key now. */
   limiterOf(key: Key): StoredLimiter {
     return this.#limiter.limiterOf?.(key) ?? this.#limiter

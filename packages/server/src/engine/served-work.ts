@@ -37,10 +37,7 @@ export class ServedWork {
     this.asked = asked
     const limiterNow = (): StoredLimiter => served.limiterOf(key)
     const limiter = limiterNow()
-    if (limiter.open === undefined) {
-      const mend = 'has its keys in a store, where there are no holds: reserve and settle'
-      throw new PolicyError('POLICY_INVALID', 'policy', served.name, mend)
-    }
+    if (limiter.open === undefined) throw new PolicyError('POLICY_INVALID', 'policy', served.name, 'opens no work: reserve and settle')
     const { expect, most, ttlMs: ttl, over } = asked
     const hold = limiter.open(key, { expect, ttl, over, ...(most !== Number.POSITIVE_INFINITY && { most }) })
     this.#hold = followKey(hold as Hold, limiterNow)

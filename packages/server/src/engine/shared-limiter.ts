@@ -38,6 +38,9 @@ export function storedShared(limiter: SharedLimiter, limiters: Set<SharedLimiter
     take: (key, cost) => limiter.take(key, cost),
     peek: (key, cost) => limiter.peek(key, cost),
     reserve: reserveNowOf(limiter),
+    get byId() {
+      return limiter.byId
+    },
     refund: (key, tokens) => limiter.refund(key, tokens),
     penalize: (key, tokens) => limiter.penalize(key, tokens),
     block: (key, forMs) => limiter.block(key, forMs),

@@ -4,6 +4,7 @@ import {
   createLimiter,
   type Decision,
   type Hold,
+  type HoldsById,
   type HotKeys,
   type Key,
   type Limiter,
@@ -64,8 +65,10 @@ export interface StoredLimiter {
   peek(key: Key, cost: number): Awaitable<Decision>
   /** Reserves what may be spent at once, or nothing. */
   reserve(key: Key, cost: number): Awaitable<StoredReservation>
-  /** Opens work whose cost is known only afterwards; absent where there are no holds. */
+  /** Opens work whose cost is known only afterwards, in memory. */
   open?(key: Key, options: OpenOptions): Hold<Awaitable<boolean>>
+  /** The same at a store, which knows it by an id. */
+  readonly byId?: HoldsById | undefined
   /** The limiter that has the key now, where that is not this one. */
   limiterOf?(key: Key): StoredLimiter
   refund(key: Key, tokens: number): Awaitable<Decision>

@@ -3,6 +3,7 @@ import { type Awaitable, answersOf, whenDone } from './awaitable.js'
 import type { Latency } from './outcome.js'
 import type { AskedPriority } from './priorities.js'
 import type { ServedPolicy, ServedReservation } from './served-policy.js'
+import { ServedWork } from './served-work.js'
 
 /** One of the takes that pass together or not at all. */
 export interface TakePart {
@@ -148,12 +149,18 @@ export interface ReservedAll {
   readonly held: readonly HeldPart[] | undefined
 }
 
+/** Options of {@link reserveAll}. */
+export interface ReserveAllOptions extends TakeAllOptions {
+  /** In memory the tokens are held for so long, and then free, instead of charged. */
+  readonly heldMs?: number | undefined
+}
+
 /** {@link takeAll} whose tokens can be settled or cancelled later. */
-export function reserveAll(parts: readonly TakePart[], options: TakeAllOptions = {}): Awaitable<ReservedAll> {
+export function reserveAll(parts: readonly TakePart[], options: ReserveAllOptions = {}): Awaitable<ReservedAll> {
   const { passes = everyOne } = options
   return timed(parts, options, () =>
     whenDone(seenNow(parts), (seen) =>
-      passes(seen) ? reserveSeen(parts, seen, passes) : { decisions: refuse(parts, seen), held: undefined },
+      passes(seen) ? reserveSeen(parts, seen, passes, options.heldMs) : { decisions: refuse(parts, seen), held: undefined },
     ),
   ) as Awaitable<ReservedAll>
 }
@@ -163,10 +170,9 @@ function reserveSeen(
   parts: readonly TakePart[],
   seen: readonly Decision[],
   passes: (decisions: readonly Decision[]) => boolean,
+  heldMs?: number,
 ): Awaitable<ReservedAll> {
-  const attempts = answersOf(parts, (part, i) =>
-    isCharged(part, seen[i] as Decision) ? attempt(() => part.policy.uncounted.reserve(part.key, part.cost, part.priority)) : undefined,
-  )
+  const attempts = answersOf(parts, (part, i) => (isCharged(part, seen[i] as Decision) ? attempt(() => reserved(part, heldMs)) : undefined))
   return whenDone(attempts, (results) => {
     const failed = results.find((result) => result !== undefined && 'error' in result)
     const made = results.map((result) => (result !== undefined && 'value' in result ? result.value : undefined))
@@ -182,6 +188,13 @@ function reserveSeen(
       return { decisions: refuse(parts, decisions), held: undefined }
     })
   }) as Awaitable<ReservedAll>
+}
+
+/** In memory the tokens are held, and those of a caller that is lost are free after a time. */
+function reserved({ policy, key, cost, priority }: TakePart, heldMs: number | undefined): Awaitable<ServedReservation> {
+  if (heldMs === undefined || policy.limiterOf(key).open === undefined) return policy.uncounted.reserve(key, cost, priority)
+  const work = new ServedWork(policy, key, { expect: cost, most: Number.POSITIVE_INFINITY, ttlMs: heldMs, over: 'cut' })
+  return { decision: work.decision, settle: (actualCost) => work.close(actualCost), cancel: () => work.close(undefined) }
 }
 
 function isHeld(reservation: ServedReservation | undefined): reservation is ServedReservation {

@@ -108,7 +108,7 @@ export class RateLimits {
 
   /**
    * Takes the hits of `request`, all of them or none, before their number is certain; {@link RateLimits.settle} corrects it. A reservation that is not
-   * settled in `ttlMs` stays charged as it is.
+   * settled in `ttlMs` is free again where the keys are in memory, and stays charged as it is at a store.
    *
    * @throws {LimitRequestError} as {@link RateLimits.decide}.
    * @throws {TooManyHeldError} when too many reservations are open.
@@ -129,7 +129,7 @@ export class RateLimits {
     }
     // Nothing to hold: no limit applies, or one of 0.
     if (parts.length === 0) return { over: isOver([]) && !this.#settings.shadowMode, id: undefined }
-    const reserved = this.#engine.reservations.reserve(parts, ttlMs, { passes: (taken) => !isOver(taken) })
+    const reserved = this.#engine.reservations.reserve(parts, ttlMs, { passes: (taken) => !isOver(taken), heldMs: ttlMs })
     return whenDone(reserved, ({ id }) => ({ over: id === undefined && !this.#settings.shadowMode, id })) as Awaitable<LimitReservation>
   }
 

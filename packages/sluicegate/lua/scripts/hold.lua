@@ -2,17 +2,18 @@
 --
 -- KEYS   for each policy its key; then, where the hold has a record, the key of that; all in one hash slot
 -- ARGV   the step; then for each policy its encoding, numbers, and request as in steps/parts.lua
---        step      "<ttl> <hold> <want> <least> <debt> <call> <most> <total> <spent>": the time to live in microseconds; what is held afterwards, -1
+--        step      "<ttl> <hold> <want> <least> <debt> <call> <most> <total> <spent> <count>": the time to live in microseconds; what is held afterwards, -1
 --                  for what is left; tokens to grant, and the fewest; 1 where what is spent is charged whatever is free; the number of the call,
---                  -1 without a record; the most that it may cost, and what it cost in all, each -1 where nothing is said; what it spent
+--                  -1 for the next one, or without a record; the most that it may cost, and what it cost in all, each -1 where nothing is said; what it spent; how many such open, or as
+--                  many as find room
 --        request   "<spent> 0 <end> <held> <granted>" in tokens, with how the hold stood; "<spent>" where it opens, or has a record
 -- reply  as in steps/parts.lua, also where nothing is held; then 1 where it was done; what is held that is not granted; what is granted; when it ends; what was
---        charged beyond the policy, with a record in all; with a record what was spent in all, else 0; and 0, or why nothing was done: 1 there is no
---        such hold, 2 it is closed
+--        charged beyond the policy, with a record in all; with a record what was spent in all, and by this call, else 0; how many opened; and 0, or why nothing was done: 1 there is no
+--        such hold, 2 it is closed, 3 a later call was answered, 4 it would cost more than its most
 -- record "<call> <closed> <done> <held> <granted> <end> <over> <used> <ttl> <debt> <most>", as the last call left it. It outlives the hold by one ttl
 
 local SLOTS = 8
-local UNKNOWN, CLOSED = 1, 2
+local UNKNOWN, CLOSED, PASSED, BEYOND = 1, 2, 3, 4
 local RECORD = { 'call', 'closed', 'done', 'held', 'granted', 'us', 'over', 'used', 'ttlUs', 'debt', 'most' }
 
 local function numbersIn(text)
@@ -21,7 +22,7 @@ local function numbersIn(text)
   return unpack(numbers)
 end
 
-local ttlUs, hold, want, least, debt, call, most, total, spent = numbersIn(ARGV[1])
+local ttlUs, hold, want, least, debt, call, most, total, spent, count = numbersIn(ARGV[1])
 local parts = {}
 for i = 2, #ARGV, 3 do
   local at = #parts + 1
@@ -37,6 +38,8 @@ local function readRecord()
   local text = recordKey and redis.call('GET', recordKey)
   if not text then return false end
   local values = { numbersIn(text) }
+  -- Redis may be late to delete it.
+  if values[6] + values[9] <= now then return false end
   for i, name in ipairs(RECORD) do known[name] = values[i] end
   ttlUs, most = known.ttlUs, known.most
   if hold ~= 0 then debt = known.debt end
@@ -48,7 +51,10 @@ local function writeRecord()
   if not recordKey then return end
   local texts = {}
   for i, name in ipairs(RECORD) do texts[i] = known[name] < 0 and '-1' or whole(known[name]) end
-  redis.call('SET', recordKey, table.concat(texts, ' '), 'PXAT', endMs(math.max(known.us - now, 0) + ttlUs))
+  -- What has ended still needs a time from which its record counts.
+  local us = math.max(known.us, now)
+  texts[6] = whole(us)
+  redis.call('SET', recordKey, table.concat(texts, ' '), 'PXAT', endMs(us - now + ttlUs))
 end
 
 --- What is there of the hold. One that has ended is free, and what was granted of it has been charged.
@@ -67,6 +73,14 @@ local function readOwn(part, spentBy)
       part.own = part.ownHeld + part.ownGranted
     end
   end
+end
+
+--- What opens: of several that are alike as many as find room, but one at least.
+local function together()
+  if count == 1 then return end
+  for _, part in ipairs(parts) do count = math.min(count, math.floor((part.encoding.room(part) - part.held) / hold)) end
+  count = math.max(count, 1)
+  hold, want, least = count * hold, count * want, count * least
 end
 
 --- What is held afterwards, and granted of it; nil where there is no room.
@@ -128,17 +142,21 @@ for _, part in ipairs(parts) do
   if us then part.before = { us = tonumber(us), held = tonumber(held), granted = tonumber(granted) } end
 end
 local isRecorded = readRecord()
-local isAgain = isRecorded and call <= known.call
-if recordKey and call > 0 and not isRecorded then fault = UNKNOWN
-elseif isRecorded and not isAgain and known.closed == 1 then fault = CLOSED end
+-- A close without a number is repeated as it was.
+if recordKey and call < 0 and isRecorded then call = known.closed == 1 and hold == 0 and known.call or known.call + 1 end
+local isAgain = isRecorded and call == known.call
+if recordKey and call ~= 0 and not isRecorded then fault = UNKNOWN
+elseif isRecorded and not isAgain and known.closed == 1 then fault = CLOSED
+elseif isRecorded and call < known.call then fault = PASSED end
 
 local isDone = isAgain and known.done == 1
 if fault == 0 and not isAgain then
   if total >= 0 then spent = math.max(total - known.used, 0) end
   for _, part in ipairs(parts) do readOwn(part, total >= 0 and spent or part.amount) end
+  together()
   local kept, granted
   local isBeyond = recordKey and most >= 0 and total < 0 and known.used + spent > most
-  if not isBeyond then kept, granted = planned() end
+  if isBeyond then fault = BEYOND else kept, granted = planned() end
   isDone = kept ~= nil
   if isDone then
     known.used, known.closed = known.used + spent, hold == 0 and 1 or 0
@@ -157,7 +175,7 @@ for i, part in ipairs(parts) do
   if not isDone and part.held == 0 then reply[6 * i - 1] = part.encoding.untilFree(part, lacks) end
 end
 repliedHeld(reply, parts)
-for _, value in ipairs({ isDone and 1 or 0, known.held, known.granted, known.us, known.over, recordKey and known.used or 0, fault }) do
+for _, value in ipairs({ isDone and 1 or 0, known.held, known.granted, known.us, known.over, recordKey and known.used or 0, recordKey and isDone and not isAgain and spent or 0, count, fault }) do
   reply[#reply + 1] = told(value)
 end
 return reply

@@ -6,6 +6,6 @@ conformanceOverStore('a primary', overPrimary, {
   share: shortOrLong(0.002, 0.01),
   inShortRun: ['sliding log', 'all-of'],
   // The policy is changed at the primary, which is this process as well and publishes its own denials: see cluster-limiter.test.ts.
-  without: ['updates', 'denialEvents', 'holds'],
+  without: ['updates', 'denialEvents', 'holdsById'],
   hasTable: true,
 })

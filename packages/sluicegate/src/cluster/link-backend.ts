@@ -2,7 +2,7 @@ import type { Grant } from '../lease/grant.js'
 import type { Policy } from '../policy/policy.js'
 import { type Answer, type Backend, type LeaseRequest, type Operation, withoutHolds } from '../shared/backend.js'
 import type { Link } from './link.js'
-import { decisionIn, grantIn, numbersIn, requestOf } from './message.js'
+import { decisionIn, grantIn, heldIn, numbersIn, requestOf } from './message.js'
 
 /** The state of one policy at its owner: each operation is one request over a link. */
 export class LinkBackend implements Backend {
@@ -31,7 +31,8 @@ export class LinkBackend implements Backend {
       case 'heartbeat':
         return { done: numbersIn(await link.request(requestOf(operation)), 1)[0] === 1 }
       case 'hold':
-        throw withoutHolds('the primary')
+        if (operation.record !== undefined) throw withoutHolds('the primary')
+        return heldIn(await link.request(requestOf(operation)), policy)
     }
     const decision = decisionIn(await link.request(requestOf(operation)), policy)
     return { done: decision.allowed, decision }
@@ -45,6 +46,6 @@ export class LinkBackend implements Backend {
 
   /** The owner gets it in order with all requests, also from a limiter that was closed and gets no answers. */
   tell(operation: Operation): void {
-    if (operation.verb !== 'hold') this.link.tell(requestOf(operation))
+    this.link.tell(requestOf(operation))
   }
 }

@@ -1,8 +1,9 @@
 import { combined, type Decision } from '../decision/decision.js'
-import { StoreError } from '../errors.js'
+import { PolicyError, StoreError } from '../errors.js'
+import type { Key } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import type { Policy } from '../policy/policy.js'
-import { type HoldOperation, isGranted, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
+import { type Answer, type HoldOperation, isGranted, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
 import { flowsBack, type MemoryLease } from './memory-lease.js'
 
 /*
@@ -21,6 +22,8 @@ import { flowsBack, type MemoryLease } from './memory-lease.js'
  * 6. It answers [ANSWER, name, VERSION, answers], an answer being [id, ...numbers], or [id, code, message] for an error; the code is NAME_UNKNOWN
  *    where no policy of that name is served, and VERSION_UNKNOWN for requests of another version.
  *      most verbs: a decision; lease: a grant; release, heartbeat: 1 or 0
+ *      hold: 1 or 0 for done, what is held and not granted, what is granted, for how many microseconds, debt, and the end, by which the next step
+ *      names it, and how many opened; a decision
  *      reserve: 1 or 0 for charged, the microseconds until the tokens may be spent, a decision
  *      overrides: their version, and pairs of key and policy if it differs; changes to them: 1 if made
  * 7. An answer after the timeout comes too late: the worker gives a reservation back, releases a permit, and leaves other tokens charged.
@@ -89,11 +92,12 @@ const FIELDS = {
   giveBack: ['charge', 'tokens', 'cost'],
   release: ['id'],
   heartbeat: ['id'],
+  hold: ['spent', 'hold', 'want', 'least', 'ttlUs', 'isDebt', 'before', 'count'],
   lease: ['want', 'least', 'part'],
 } as const satisfies Record<SentOperation['verb'], readonly string[]>
 
 /** What an owner is asked. */
-export type SentOperation = Exclude<Operation, HoldOperation> | ({ readonly verb: 'lease' } & LeaseRequest)
+export type SentOperation = Operation | ({ readonly verb: 'lease' } & LeaseRequest)
 
 /** An operation as it was received: nothing of it is checked. */
 export type ReceivedOperation = { readonly verb: keyof typeof FIELDS; readonly key: unknown } & Readonly<
@@ -105,7 +109,7 @@ export function requestOf(operation: SentOperation): Request {
   const { verb, key } = operation
   const isNamed = verb === 'take' || verb === 'reserve'
   const values: Readonly<Record<string, unknown>> =
-    'charge' in operation ? { ...operation, ...sentCharge(operation.charge) } : { ...operation }
+    'charge' in operation ? { ...operation, ...sentCharge(operation.charge) } : verb === 'hold' ? sentHold(operation) : { ...operation }
   return [isNamed ? operation.id : newOperationId(), verb, key, ...FIELDS[verb].map((field) => values[field])]
 }
 
@@ -113,11 +117,63 @@ function sentCharge(charge: Extract<Operation, { charge: unknown }>['charge']): 
   return { charge: isGranted(charge) ? charge.grantId : charge.id, cost: charge.cost }
 }
 
+/** A record is for callers that come to any process: an owner has its own. */
+function sentHold({ before, hold, count, ...operation }: HoldOperation): Readonly<Record<string, unknown>> {
+  const stood = before && [before.state, before.rest, before.granted]
+  return { ...operation, hold: hold === 'rest' ? REST : hold, before: stood ?? [], count: count ?? 0 }
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function holdIn(key: Key, { spent, hold, want, least, ttlUs, isDebt, before, count }: ReceivedOperation): HoldOperation {
+  const numbers = { spent, hold, want, least, ttlUs, count }
+  for (const [option, value] of Object.entries(numbers)) checkWhole(option, value, option === 'hold' ? REST : 0)
+  checkWhole('ttlUs', ttlUs, 1)
+  if (!Array.isArray(before)) throw new PolicyError('OPTION_INVALID', 'before', before, 'must be an array')
+  for (const value of before) checkWhole('before', value, 0)
+  const [state, rest = 0, granted = 0] = before as readonly number[]
+  return {
+    verb: 'hold',
+    key,
+    id: 0,
+    ...(numbers as Readonly<Record<keyof typeof numbers, number>>),
+    hold: hold === REST ? 'rest' : (hold as number),
+    count: count === 0 ? undefined : (count as number),
+    ttlUs: Math.min(ttlUs, LONGEST_HOLD_US),
+    isDebt: isDebt === true,
+    ...(state !== undefined && { before: { state, rest, granted, forUs: 0, over: 0 } }),
+  }
+}
+
+/** Numbers before the decision. */
+const HELD_NUMBERS = 7
+
+/** Encodes the answer to a step of a hold. */
+export function numbersOfHold({ done, decision, hold }: Answer): readonly number[] {
+  const { rest = 0, granted = 0, forUs = 0, over = 0, state = 0, count = 1 } = hold ?? {}
+  return [done ? 1 : 0, rest, granted, forUs, over, state as number, count, ...(decision === undefined ? [] : numbersOfDecision(decision))]
+}
+
+export function heldIn(answer: readonly unknown[], policy: Policy): Answer {
+  const [done, rest = 0, granted = 0, forUs = 0, over = 0, state = 0, count] = numbersIn(answer, HELD_NUMBERS)
+  const decision = decisionIn(answer.slice(HELD_NUMBERS), policy)
+  return { done: done === 1, decision, ...(done === 1 && { hold: { rest, granted, forUs, over, state, count } }) }
+}
+
+export function checkWhole(option: string, value: unknown, least: number): asserts value is number {
+  if (Number.isSafeInteger(value) && (value as number) >= least) return
+  throw new PolicyError('OPTION_INVALID', option, value, `must be an integer from ${least} up`)
+}
+
 /** Undefined for another verb. */
 export function operationIn([, verb, key, ...values]: readonly unknown[]): ReceivedOperation | undefined {
   const fields = Object.hasOwn(FIELDS, String(verb)) ? FIELDS[verb as keyof typeof FIELDS] : undefined
   return fields && { verb: verb as keyof typeof FIELDS, key, ...Object.fromEntries(fields.map((field, i) => [field, values[i]])) }
 }
+
+/** What is left of a hold, as it is sent. */
+const REST = -1
+/** Of the longest time to live. */
+const LONGEST_HOLD_US = 130_000_000_000
 
 /** JSON has no infinity. */
 const NEVER = -1

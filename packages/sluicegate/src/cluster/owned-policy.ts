@@ -9,6 +9,7 @@ import { type Clock, tickerOf } from '../time/clock.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
 import type { BookedAhead } from './holdings.js'
 import { horizonMsFor, keepRoomForLeases, policyUnderLease } from './memory-lease.js'
+import { OwnedHolds } from './owned-holds.js'
 
 /** Reservations of workers that are made anew when the numbers change, the latest: the others keep their times. */
 const MOST_MOVED = 10_000
@@ -33,6 +34,8 @@ interface OwnedParts {
   readonly clock: Clock | undefined
   /** A limiter that is there already; its state is kept under the policy itself. */
   readonly limiter?: ServableLimiter | undefined
+  /** Whether holds end by timers, too. Default true. */
+  readonly isTimed?: boolean
   /** @param kept the policy under which the state is kept. */
   readonly make: (kept: Policy, clock: Clock) => Limiter
 }
@@ -42,9 +45,11 @@ export class OwnedPolicy {
   policy: Policy
   readonly limiter: PrimaryLimiter
   readonly nowUs: () => number
+  /** What others hold. */
+  readonly holds: OwnedHolds
   private readonly longestMs: number
 
-  constructor(policy: Policy, { longestMs, clock = defaultClock(policy), limiter, make }: OwnedParts) {
+  constructor(policy: Policy, { longestMs, clock = defaultClock(policy), limiter, isTimed = true, make }: OwnedParts) {
     this.policy = policy
     // What is leased of a log has to count for longer than its window, and what makes no reservations of its own grants nothing ahead.
     const canLease =
@@ -55,6 +60,7 @@ export class OwnedPolicy {
     // Without layers a limiter also makes its reservations.
     if (limiter === undefined) this.limiter = make(this.kept(policy), clock) as PrimaryLimiter
     else this.limiter = isBooking(limiter) ? limiter : bookingOver(limiter, this.nowUs)
+    this.holds = new OwnedHolds(this, isTimed ? clock : undefined)
     if (this.longestMs === 0) return
     for (const [i, part] of this.parts.entries()) {
       keepRoomForLeases(part, () => ({ policy: this.policy.policies?.[i] ?? this.policy, leaseUs: this.leaseUs }))

@@ -4,7 +4,7 @@ import { keysUnder } from '../key.js'
 import type { Key } from '../limiter.js'
 import { type BookedAhead, Holdings } from './holdings.js'
 import { flowsBack, leasedFrom, type MemoryLease } from './memory-lease.js'
-import { numbersOfDecision, numbersOfLease, operationIn, type ReceivedOperation } from './message.js'
+import { checkWhole, holdIn, numbersOfDecision, numbersOfHold, numbersOfLease, operationIn, type ReceivedOperation } from './message.js'
 import type { OwnedPolicy } from './owned-policy.js'
 
 /** Requests that are no operation; each returns the content of its answer. */
@@ -70,6 +70,7 @@ export class OwnerSession {
     const { limiter } = this.owned
     const { verb } = operation
     const key = operation.key as Key
+    this.owned.holds.settle(key)
     switch (verb) {
       case 'take':
         return this.taken(id, key, operation.cost as number)
@@ -95,6 +96,8 @@ export class OwnerSession {
         return [this.released(operation.id) ? 1 : 0]
       case 'heartbeat':
         return [this.renewed(operation.id) ? 1 : 0]
+      case 'hold':
+        return numbersOfHold(this.owned.holds.step(holdIn(key, operation)))
       case 'lease':
         return numbersOfLease(this.leased(id, key, operation))
     }
@@ -184,11 +187,6 @@ export class OwnerSession {
     else this.holdings.drop(id)
     return isRenewed
   }
-}
-
-function checkWhole(option: string, value: unknown, least: number): asserts value is number {
-  if (Number.isSafeInteger(value) && (value as number) >= least) return
-  throw new PolicyError('OPTION_INVALID', option, value, `must be an integer from ${least} up`)
 }
 
 function unlessRefused(change: () => void): void {

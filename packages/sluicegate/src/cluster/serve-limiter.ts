@@ -202,6 +202,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter {
 
   close(): void {
     for (const end of [...this.workers.values(), ...this.onClose]) end()
+    this.owned.holds.close()
     if (this.isOwn) this.limiter.close()
     this.overrides?.close()
   }

@@ -5,12 +5,14 @@ import { keysUnder } from '../key.js'
 import type { Key, LimiterOptions } from '../limiter.js'
 import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import type { Policy } from '../policy/policy.js'
+import { holdsIn, StoredHolds, withHolds } from '../store/stored-holds.js'
 import type { Clock } from '../time/clock.js'
 import { emitWarning } from '../warn-once.js'
 import type { StoredKey, StoredKeys } from './stored-keys.js'
 
 /** The alarm is set for whole seconds. */
 const WHOLE_MS = 1000
+const NOTHING = new Uint8Array(0)
 /** Keys that are stored and no longer in memory, beside as many as are. */
 const MOST_FORGOTTEN = 16
 
@@ -33,7 +35,8 @@ export class HeldPolicy extends OwnedPolicy {
     // A budget that keys without room share would not outlive the memory.
     const make = (kept: Policy, own: Clock): PrimaryLimiter =>
       makeLimiter(kept, { ...room, clock: own }, { newcomers: false }) as PrimaryLimiter
-    super(policy, { longestMs, clock, make })
+    // A timer would keep the object in memory.
+    super(policy, { longestMs, clock, isTimed: false, make })
     this.load(stored)
   }
 
@@ -54,13 +57,20 @@ export class HeldPolicy extends OwnedPolicy {
     if (into.size <= 2 * this.limiter.stats().keys + MOST_FORGOTTEN) return
     for (const { policy, key } of into.keys()) {
       const part = this.partOf(policy)
-      into.write(policy, key, part?.saveKey(key))
+      into.write(policy, key, part && this.saved(part, key))
     }
   }
 
   private storeKey(part: MemoryLimiter, key: string, into: StoredKeys): void {
-    into.write(part.policyOf().name, key, part.saveKey(key))
+    into.write(part.policyOf().name, key, this.saved(part, key))
     this.noteFull(part, key)
+  }
+
+  /** With what is granted of it. */
+  private saved(part: MemoryLimiter, key: string): Uint8Array | undefined {
+    const saved = part.saveKey(key)
+    const holds = this.holds.of(part, key)
+    return holds === undefined ? saved : withHolds(saved ?? NOTHING, holds)
   }
 
   /** Those that a request names, by the places of their policies; none where it was refused, and changed nothing. */
@@ -82,8 +92,11 @@ export class HeldPolicy extends OwnedPolicy {
     let lost = 0
     for (const { policy, key, saved } of stored) {
       const part = this.partOf(policy)
-      if (part?.loadKey(key, saved) === true) this.noteFull(part, key)
-      else lost++
+      const [own, holds] = heldIn(saved)
+      if (part?.loadKey(key, own) === true) {
+        this.holds.load(part, key, holds)
+        this.noteFull(part, key)
+      } else lost++
     }
     if (lost === 0) return
     const why = 'they were stored under another algorithm, under a policy of another name, or by another version'
@@ -96,5 +109,14 @@ export class HeldPolicy extends OwnedPolicy {
 
   private get keyParts(): readonly MemoryLimiter[] {
     return this.parts as unknown as readonly MemoryLimiter[]
+  }
+}
+
+/** A stored key, and what is held of it; one that is cut is refused by the core. */
+function heldIn(saved: Uint8Array): readonly [own: Uint8Array, holds: StoredHolds] {
+  try {
+    return holdsIn(saved)
+  } catch {
+    return [saved, new StoredHolds()]
   }
 }

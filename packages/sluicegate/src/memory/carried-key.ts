@@ -64,6 +64,12 @@ export function tokensSpent(limiter: Limiter, key: Key): number {
   return Math.max(0, ...parts.map((part, i) => spentIn(part, part.peekAlone(keyOf(parts, key, i)))))
 }
 
+/** Whole tokens that a key has left under each policy of a limiter in memory, whatever is held. */
+export function leftAlone(limiter: Limiter, key: Key): readonly number[] {
+  const parts = partsOf(limiter) ?? []
+  return parts.map((part, i) => part.peekAlone(keyOf(parts, key, i)).remaining)
+}
+
 function spentIn(part: MemoryLimiter, { spent, remaining }: Decision): number {
   return spent ?? part.policyOf().burst - remaining
 }

@@ -155,9 +155,9 @@ function answerOfOne(reply: unknown): ScriptAnswer {
 }
 
 /** What `lua/scripts/hold.lua` calls the step. */
-function stepText({ ttlUs, hold, want, least, isDebt, record, spent }: HoldOperation): string {
+function stepText({ ttlUs, hold, want, least, isDebt, record, spent, count = 1 }: HoldOperation): string {
   const { call = -1, most = -1, total = -1 } = record ?? {}
-  return [ttlUs, hold === 'rest' ? -1 : hold, want, least, isDebt ? 1 : 0, call, most, total, spent].join(' ')
+  return [ttlUs, hold === 'rest' ? -1 : hold, want, least, isDebt ? 1 : 0, call, most, total, spent, count].join(' ')
 }
 
 function heldText({ before, spent, record }: HoldOperation, { mostTokens }: PolicyEncoding): string {

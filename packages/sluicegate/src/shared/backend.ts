@@ -88,6 +88,8 @@ export interface HoldOperation {
   readonly before?: OpenHold | undefined
   readonly spent: number
   readonly hold: number | 'rest'
+  /** Opens so many that are alike, or as many as find room; the answer has their sum. */
+  readonly count?: number | undefined
   /** Tokens that this process wants to have granted, of the rest and then of free room; not `done` when they would be fewer than `least`. */
   readonly want: number
   readonly least: number
@@ -104,8 +106,11 @@ export interface HoldOperation {
 export interface HoldRecord {
   /** 128 random bits in hexadecimal digits, made by who opens. */
   readonly id: string
-  /** Counts the steps of the hold, from 0. A step whose number was answered gets that answer again, and changes nothing. */
-  readonly call: number
+  /**
+   * Counts the steps of the hold, from 0. A step with the number of the last one gets that answer again, and changes nothing. Undefined: the next one, or the
+   * close that was made.
+   */
+  readonly call: number | undefined
   /** The most that the work may cost. */
   readonly most?: number | undefined
   /** What it cost in all, in place of `spent`: what is missing is charged. */
@@ -121,10 +126,16 @@ export interface OpenHold {
   readonly forUs: number
   /** Of what this step charged, or with a record of all: tokens that were beyond the policy. */
   readonly over: number
-  /** With a record: what was spent in all. */
+  /** With a record: what was spent in all, and by this step. */
   readonly used?: number | undefined
-  /** With a record: why nothing was done, apart from room. `unknown`: no such hold, or one of another key. */
-  readonly fault?: 'unknown' | 'closed' | undefined
+  readonly spent?: number | undefined
+  /**
+   * With a record: why nothing was done, apart from room. `unknown`: no such hold, or one of another key; `passed`: a later step was answered; `beyond`: it
+   * would cost more than its `most`.
+   */
+  readonly fault?: 'unknown' | 'closed' | 'passed' | 'beyond' | undefined
+  /** Of several that were to open: how many did; absent where the backend opens one at a time. */
+  readonly count?: number | undefined
   /** What the backend needs for the next step. Opaque to everything else. */
   readonly state?: unknown
 }
@@ -252,7 +263,7 @@ export interface CallerSignal extends CancelSignal {
   partOf?: { readonly call: object } | undefined
 }
 
-/** What a backend without holds says. */
+/** What a backend without such holds says. */
 export function withoutHolds(store: string): PolicyError {
-  return new PolicyError('OPTION_INVALID', 'open', store, 'has no holds: use reserve() and settle()')
+  return new PolicyError('OPTION_INVALID', 'open', store, 'keeps no such holds: use reserve() and settle()')
 }

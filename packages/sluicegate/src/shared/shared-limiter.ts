@@ -5,6 +5,7 @@ import type { Hold, OpenOptions } from '../holds/hold.js'
 import type { Key, KeysByName, LimiterVerbs } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { ShardLoads } from './calls/shard-load.js'
+import type { HoldsById } from './holds/holds-by-id.js'
 import type { RegionStats } from './region-stats.js'
 
 /** Counters of this process since the limiter was created. */
@@ -82,6 +83,15 @@ export interface SharedLimiter<Answer extends Decision = Decision> extends Limit
    * await work.close()
    */
   open(key: Key | KeysByName, options?: OpenOptions): Promise<Hold<Awaitable<boolean>, 'later'>>
+  /**
+   * The same work by ids, for callers that come to any process, such as HTTP requests. Absent with tiers and other layers; a primary and Durable Objects refuse it.
+   *
+   * @example
+   * const id = randomBytes(16).toString('hex')
+   * const { isDone } = await limiter.byId.open('ada', id, { expect: 200 })
+   * await limiter.byId.add('ada', id, 30, 1) // in any process
+   */
+  readonly byId?: HoldsById
   stats(): SharedStats
   /** The `n` servers and hash slots that this process calls most, and the `n` keys that cause it for each. Default 10. */
   shards(n?: number): ShardLoads

@@ -18,6 +18,7 @@ import type { Duration } from '../time/duration.js'
 import { bookedBy, canComeBack, decisionOf, newOperationId, type Operation, takenBy } from './backend.js'
 import { CallGuard, type CallPlaces } from './calls/call-guard.js'
 import type { ShardLoads } from './calls/shard-load.js'
+import type { HoldsById } from './holds/holds-by-id.js'
 import { SharedHolds } from './holds/shared-holds.js'
 import { KeyChanges } from './key-changes.js'
 import { LateAnswers } from './leases/late-answers.js'
@@ -205,6 +206,11 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
   async open(key: Key | KeysByName, options: OpenOptions = {}): Promise<Hold<Awaitable<boolean>, 'later'>> {
     this.checkOpen()
     return this.holds.begin(ownKey(this.inOrder(key)), options)
+  }
+
+  get byId(): HoldsById {
+    this.checkOpen()
+    return this.holds.byId
   }
 
   async refund(given: Key | KeysByName, tokens: number): Promise<Decision> {

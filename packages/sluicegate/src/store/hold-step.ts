@@ -41,28 +41,42 @@ export function holdStep(keys: readonly HoldingKey[], operation: HoldOperation, 
   const { record } = operation
   const records = (keys[0] as HoldingKey).holds.records
   const known = record && records.get(record.id)
-  if (record === undefined) return stepped(keys, operation, nowUs, undefined)
-  if (known !== undefined && record.call <= known.call) return { done: known.isDone, lacks: 1, hold: answerOf(known, nowUs) }
-  if (known === undefined && record.call > 0) return { done: false, lacks: 1, hold: { ...answerOf(undefined, nowUs), fault: 'unknown' } }
-  if (known?.isClosed) return { done: false, lacks: 1, hold: { ...answerOf(known, nowUs), fault: 'closed' } }
-  if (known === undefined && records.size >= MOST_RECORDS) return { done: false, lacks: 1, hold: answerOf(undefined, nowUs) }
-  return stepped(keys, operation, nowUs, known)
+  if (record === undefined) return stepped(keys, operation, nowUs, undefined, 0)
+  const faulty = (fault: OpenHold['fault']): HoldStepped => ({ done: false, lacks: 1, hold: { ...answerOf(known, nowUs), fault } })
+  if (known === undefined) {
+    if (record.call !== 0) return faulty('unknown')
+    if (records.size >= MOST_RECORDS) return faulty(undefined)
+    return stepped(keys, operation, nowUs, known, 0)
+  }
+  // A close without a number is repeated as it was.
+  const call = record.call ?? (known.isClosed && operation.hold === 0 ? known.call : known.call + 1)
+  if (call === known.call) return { done: known.isDone, lacks: 1, hold: answerOf(known, nowUs) }
+  if (known.isClosed) return faulty('closed')
+  return call < known.call ? faulty('passed') : stepped(keys, operation, nowUs, known, call)
 }
 
-function stepped(keys: readonly HoldingKey[], operation: HoldOperation, nowUs: number, known: KeptHold | undefined): HoldStepped {
-  const { record, before, hold, want, least } = operation
+function stepped(
+  keys: readonly HoldingKey[],
+  operation: HoldOperation,
+  nowUs: number,
+  known: KeptHold | undefined,
+  call: number,
+): HoldStepped {
+  const { record, before } = operation
   const ttlUs = known?.ttlUs ?? operation.ttlUs
-  const isDebt = hold === 0 ? operation.isDebt : (known?.isDebt ?? operation.isDebt)
+  const isDebt = operation.hold === 0 ? operation.isDebt : (known?.isDebt ?? operation.isDebt)
   const used = known?.used ?? 0
   const spent = record?.total === undefined ? operation.spent : Math.max(0, record.total - used)
   const stood = known ?? (before && { us: before.state as number, rest: before.rest, granted: before.granted })
   const owns = keys.map(({ holds }) => ownOf(holds, stood, spent, nowUs))
+  const { hold, want, least, count } = together(keys, operation)
   const most = known?.most ?? record?.most ?? Number.POSITIVE_INFINITY
   const isBeyond = record !== undefined && record.total === undefined && used + spent > most
   const planned = isBeyond ? undefined : plan(keys, owns, hold, want, least, isDebt)
   if (planned === undefined) {
-    if (known !== undefined && record !== undefined) Object.assign(known, { call: record.call, isDone: false })
-    return { done: false, lacks: lackOf(owns, hold, least), hold: record && answerOf(known, nowUs) }
+    if (known !== undefined) Object.assign(known, { call, isDone: false })
+    const fault = isBeyond ? 'beyond' : undefined
+    return { done: false, lacks: lackOf(owns, hold, least), hold: record && { ...answerOf(known, nowUs), fault } }
   }
   const { kept, granted, free } = planned
   const us = kept > 0 ? storedEnd(nowUs, ttlUs) : 0
@@ -75,7 +89,7 @@ function stepped(keys: readonly HoldingKey[], operation: HoldOperation, nowUs: n
     if (own.spent > 0) key.charge(own.spent)
   }
   const after: KeptHold = {
-    call: record?.call ?? 0,
+    call,
     isClosed: hold === 0,
     isDone: true,
     rest: kept - granted,
@@ -89,7 +103,19 @@ function stepped(keys: readonly HoldingKey[], operation: HoldOperation, nowUs: n
   }
   // What has ended still needs a time from which its record counts.
   if (record !== undefined) (keys[0] as HoldingKey).holds.records.set(record.id, { ...after, us: us === 0 ? nowUs : us })
-  return { done: true, lacks: 0, hold: { ...answerOf(after, nowUs), used: record && after.used } }
+  return {
+    done: true,
+    lacks: 0,
+    hold: { ...answerOf(after, nowUs), ...(record && { spent }), ...(operation.count !== undefined && { count }) },
+  }
+}
+
+/** What opens: of several that are alike as many as find room, but one at least. */
+function together(keys: readonly HoldingKey[], { hold, want, least, count: most = 1 }: HoldOperation) {
+  if (most === 1 || hold === 'rest') return { hold, want, least, count: 1 }
+  const room = Math.min(...keys.map(({ holds, room: rooms }) => rooms - holds.total))
+  const count = Math.max(1, Math.min(most, Math.floor(room / hold)))
+  return { hold: count * hold, want: count * want, least: count * least, count }
 }
 
 /** What is there of the hold. One that has ended is free, and what was granted of it has been charged. */

@@ -1,25 +1,34 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Hold, OpenOptions } from 'sluicegate'
+import type { Hold, HoldsById, OpenOptions } from 'sluicegate'
 import { allOf, fixedWindow } from 'sluicegate'
 import type { Awaitable } from '../../../sluicegate/dist/awaitable.js'
 import { type AnyLimiter, type Fixtures, type MakePolicy, times } from './fixture.js'
 
 type AnyHold = Hold<Awaitable<boolean>, 'now' | 'later'>
 
+type HoldAnswer = Awaited<ReturnType<HoldsById['open']>>
+
 /** A limiter that opens work, in memory or over a store. */
 interface Opening extends AnyLimiter {
   open(key: string | readonly string[] | Readonly<Record<string, string>>, options?: OpenOptions): Awaitable<AnyHold>
+  readonly byId?: HoldsById
 }
 
-/** Work whose cost is known only afterwards, with every algorithm but `concurrency`. */
-export function holds(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
+function opening(fixture: Fixtures, policyOf: MakePolicy) {
   const hundred = policyOf({ limit: 100, window: '1m', name: 'hundred' })
-  if ((hundred.policies ?? [hundred]).some(({ algorithm }) => algorithm === 'concurrency')) return
+  const hasHolds = (hundred.policies ?? [hundred]).every(({ algorithm }) => algorithm !== 'concurrency')
   const opened = async (policy = hundred) => {
     const { limiter, ...others } = await fixture(policy)
     return { ...others, limiter: limiter as Opening }
   }
+  return { hundred, opened, hasHolds }
+}
+
+/** Work whose cost is known only afterwards, with every algorithm but `concurrency`. */
+export function holds(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
+  const { opened, hasHolds } = opening(fixture, policyOf)
+  if (!hasHolds) return
 
   test(`${name}: what is held is spent by nobody else, and nothing is charged until it is added`, async () => {
     const { limiter } = await opened()
@@ -82,22 +91,6 @@ export function holds(name: string, fixture: Fixtures, policyOf: MakePolicy): vo
     assert.equal((await work.close()).remaining, 80)
   })
 
-  test(`${name}: a hold that nobody renews ends by itself, and has cost what was added`, async () => {
-    const { limiter, clock, passing } = await opened(policyOf({ limit: 100, window: '1h' }))
-    const work = await limiter.open('ada', { expect: 60, ttl: '1s' })
-    await work.add(5)
-    clock.advance(1_000)
-    await passing(1)
-    clock.advance(1_000)
-    const { remaining } = await limiter.peek('ada')
-    assert.ok(remaining >= 95, `${remaining} are free`)
-    assert.deepEqual([work.held, work.used], [0, 5])
-    // Work that goes on spends what is free.
-    assert.equal(await work.add(10), true)
-    await work.close()
-    assert.ok(Math.abs((await limiter.peek('ada')).remaining - 85) <= 1)
-  })
-
   test(`${name}: each add renews the hold`, async () => {
     const { limiter, clock, passing } = await opened(policyOf({ limit: 100, window: '1h' }))
     const work = await limiter.open('ada', { expect: 60, ttl: '1s' })
@@ -144,15 +137,34 @@ export function holds(name: string, fixture: Fixtures, policyOf: MakePolicy): vo
     await Promise.all(all.map((work) => work.close()))
     assert.equal((await limiter.peek('ada')).remaining, 50)
   })
+}
 
-  test(`${name}: an update keeps what is held`, async () => {
-    const { limiter } = await opened()
-    const work = await limiter.open('ada', { expect: 60 })
-    limiter.update(policyOf({ limit: 80, window: '1m', name: 'hundred' }))
-    assert.equal((await limiter.take('ada', 21)).allowed, false)
-    assert.equal(await work.add(60), true)
-    assert.equal((await work.close()).remaining, 20)
+/** Open work that a timer reports once its time is over. */
+export function lapsedHolds(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
+  const { opened, hasHolds } = opening(fixture, policyOf)
+  if (!hasHolds) return
+
+  test(`${name}: a hold that nobody renews ends by itself, and has cost what was added`, async () => {
+    const { limiter, clock, passing } = await opened(policyOf({ limit: 100, window: '1h' }))
+    const work = await limiter.open('ada', { expect: 60, ttl: '1s' })
+    await work.add(5)
+    clock.advance(1_000)
+    await passing(1)
+    clock.advance(1_000)
+    const { remaining } = await limiter.peek('ada')
+    assert.ok(remaining >= 95, `${remaining} are free`)
+    assert.deepEqual([work.held, work.used], [0, 5])
+    // Work that goes on spends what is free.
+    assert.equal(await work.add(10), true)
+    await work.close()
+    assert.ok(Math.abs((await limiter.peek('ada')).remaining - 85) <= 1)
   })
+}
+
+/** Open work of several keys. */
+export function heldLevels(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
+  const { opened, hasHolds } = opening(fixture, policyOf)
+  if (!hasHolds) return
 
   test(`${name}: several levels hold all or none`, async () => {
     const wide = policyOf({ limit: 100, window: '1m', name: 'wide' })
@@ -174,5 +186,99 @@ export function holds(name: string, fixture: Fixtures, policyOf: MakePolicy): vo
       (await limiter.peek(['org', 'ada'])).parts?.map(({ remaining }) => remaining),
       [10, 10],
     )
+  })
+}
+
+/** Open work where the policy is the limiter's to change. */
+export function updatedHolds(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
+  const { opened, hasHolds } = opening(fixture, policyOf)
+  if (!hasHolds) return
+
+  test(`${name}: an update keeps what is held`, async () => {
+    const { limiter } = await opened()
+    const work = await limiter.open('ada', { expect: 60 })
+    limiter.update(policyOf({ limit: 80, window: '1m', name: 'hundred' }))
+    assert.equal((await limiter.take('ada', 21)).allowed, false)
+    assert.equal(await work.add(60), true)
+    assert.equal((await work.close()).remaining, 20)
+  })
+}
+
+const [ID, OTHER] = ['0123456789abcdef0123456789abcdef', 'fedcba98765432100123456789abcdef']
+
+/** Open work that the store knows by an id, where it does. */
+export function holdsById(name: string, fixture: Fixtures, policyOf: MakePolicy): void {
+  const { hundred, opened, hasHolds } = opening(fixture, policyOf)
+  if (!hasHolds) return
+  const store = async (policy = hundred) => {
+    const { limiter, ...others } = await opened(policy)
+    return { ...others, limiter, byId: limiter.byId as HoldsById }
+  }
+  const stateOf = ({ isDone, held, used, over, fault }: HoldAnswer) => ({ isDone, held, used, over, ...(fault && { fault }) })
+
+  test(`${name}: work by id holds, spends and frees as any other, and each step counts once`, async () => {
+    const { limiter, byId } = await store()
+    const open = () => byId.open('ada', ID, { expect: 60 })
+    assert.deepEqual(stateOf(await open()), { isDone: true, held: 60, used: 0, over: 0 })
+    assert.deepEqual([stateOf(await open()).held, (await limiter.peek('ada')).remaining], [60, 40])
+    const other = await byId.open('ada', OTHER, { expect: 41 })
+    assert.deepEqual([other.isDone, other.decision.allowed], [false, false])
+    for (const repeated of [false, true]) {
+      const { spent, ...answer } = await byId.add('ada', ID, 30, 1)
+      assert.deepEqual([stateOf({ ...answer, spent }), spent], [{ isDone: true, held: 30, used: 30, over: 0 }, repeated ? 0 : 30])
+    }
+    assert.equal((await byId.add('ada', ID, 5)).used, 35)
+    assert.deepEqual(stateOf(await byId.add('ada', ID, 5, 1)), { isDone: false, held: 25, used: 35, over: 0, fault: 'passed' })
+    for (let i = 0; i < 2; i++) {
+      assert.deepEqual(stateOf(await byId.close('ada', ID, 40, 3)), { isDone: true, held: 0, used: 40, over: 0 })
+      assert.equal((await limiter.peek('ada')).remaining, 60)
+    }
+    assert.equal((await byId.close('ada', ID, 99, 4)).fault, 'closed')
+    assert.equal((await byId.add('ada', ID, 1, 5)).fault, 'closed')
+    assert.equal((await byId.close('ada', ID)).used, 40)
+    assert.equal((await limiter.peek('ada')).remaining, 60)
+  })
+
+  test(`${name}: an id is known with its key alone, and while its work may go on`, async () => {
+    const { clock, byId } = await store(policyOf({ limit: 100, window: '1h' }))
+    await byId.open('ada', ID, { expect: 60, ttl: '1s' })
+    for (const answer of [await byId.add('eve', ID, 1), await byId.add('ada', OTHER, 1, 1), await byId.close('ada', OTHER)])
+      assert.deepEqual([answer.isDone, answer.fault, answer.spent], [false, 'unknown', 0])
+    for (const id of ['', 'x', `${ID}0`, `{ada}${ID.slice(5)}`, ID.toUpperCase()])
+      await assert.rejects(byId.open('ada', id), { name: 'PolicyError', option: 'id' })
+    await assert.rejects(byId.open('ada', OTHER, { over: 'wait' }), { name: 'PolicyError', option: 'over' })
+    for (const cost of [-1, 0.5, Number.NaN, 2 ** 53]) await assert.rejects(byId.add('ada', ID, cost, 1), { code: 'COST_INVALID' })
+    clock.advance(1_400)
+    assert.deepEqual(stateOf(await byId.add('ada', ID, 10, 1)), { isDone: true, held: 0, used: 10, over: 0 }, 'of what is free')
+    clock.advance(4_000)
+    assert.equal((await byId.add('ada', ID, 1, 2)).fault, 'unknown')
+  })
+
+  test(`${name}: work by id is cut beyond free room and beyond its most, and finishes as debt where it said so`, async () => {
+    const { limiter, byId } = await store()
+    await byId.open('ada', ID, { expect: 10, most: 20 })
+    assert.equal((await byId.add('ada', ID, 15, 1)).isDone, true)
+    const beyond = await byId.add('ada', ID, 6, 2)
+    assert.deepEqual([beyond.isDone, beyond.fault, beyond.used], [false, 'beyond', 15])
+    assert.deepEqual([(await byId.add('ada', ID, 6, 2)).isDone, (await byId.add('ada', ID, 5, 3)).used], [false, 20])
+    await byId.open('ada', OTHER, { expect: 70, over: 'finish' })
+    const denied = await byId.open('ada', ID.replace('0', '1'), { expect: 11 })
+    assert.deepEqual([denied.isDone, denied.fault], [false, undefined])
+    const debt = await byId.add('ada', OTHER, 90, 1)
+    assert.deepEqual([debt.isDone, debt.used, debt.over], [true, 90, 10])
+    assert.equal((await byId.close('ada', OTHER)).over, 10)
+    assert.equal((await limiter.take('ada')).allowed, false)
+  })
+
+  test(`${name}: of many steps at once, each said twice, each counts once`, async () => {
+    const { limiter, byId } = await store(policyOf({ limit: 100, window: '1h' }))
+    const ids = Array.from({ length: 12 }, (_, i) => i.toString(16).padStart(32, '0'))
+    const begun = await Promise.all(ids.flatMap((id) => [byId.open('ada', id, { expect: 10 }), byId.open('ada', id, { expect: 10 })]))
+    const open = ids.filter((_, i) => begun[2 * i]?.isDone)
+    assert.deepEqual([open.length, (await limiter.peek('ada')).remaining], [10, 0])
+    for (let call = 1; call <= 3; call++)
+      await Promise.all(open.flatMap((id) => [byId.add('ada', id, 2, call), byId.add('ada', id, 2, call)]))
+    await Promise.all(open.flatMap((id) => [byId.close('ada', id, 7, 9), byId.close('ada', id, 7, 9)]))
+    assert.equal((await limiter.peek('ada')).remaining, 30)
   })
 }

@@ -5,10 +5,11 @@ import type { MakeOver } from './store-limiters.js'
 type Part = NonNullable<ConformanceChoice['shared']>[number]
 type AlgorithmName = NonNullable<ConformanceChoice['algorithms']>[number]
 
+const HOLDS: readonly Part[] = ['holds', 'lapsedHolds', 'heldLevels', 'updatedHolds', 'holdsById']
 /** Not `table` and `statsAndEvents`: a store has no table that fills, but that of a primary process. */
-const PARTS: readonly Part[] = ['verbs', 'blocks', 'budget', 'time', 'misuse', 'reserving', 'denialEvents', 'updates', 'waiting', 'holds']
+const PARTS: readonly Part[] = ['verbs', 'blocks', 'budget', 'time', 'misuse', 'reserving', 'denialEvents', 'updates', 'waiting', ...HOLDS]
 /** Of algorithms that are asked less: what differs by the store. */
-const FEWER: readonly Part[] = ['verbs', 'budget', 'updates', 'holds']
+const FEWER: readonly Part[] = ['verbs', 'budget', 'updates', ...HOLDS]
 const ALL: readonly AlgorithmName[] = ['token bucket', 'gcra', 'sliding log', 'fixed window', 'sliding window', 'all-of']
 
 /** How a store is examined. */
@@ -62,7 +63,7 @@ export function conformanceOverStore(name: string, make: MakeOver, exam: StoreEx
   if (!IS_LONG_RUN) {
     exact(inShortRun, FEWER, { furthestBackMs: 0 })
     exact([inShortRun[0]], ['waiting'])
-    leased(['fixed window'], ['updates', 'denialEvents', 'holds'])
+    leased(['fixed window'], ['updates', 'denialEvents', ...HOLDS])
     return
   }
   exact(whole, [...PARTS, 'keys'])

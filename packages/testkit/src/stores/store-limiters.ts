@@ -103,9 +103,14 @@ export const overPrimary: MakeOver = (mode) => (policy, options) => {
 export const overObjects: MakeOver = (mode) => (policy, options) => {
   const { clock } = options
   const objects = new KeptObjects(limiterObject([policy], { clock, mode, maxKeys: 1 }))
-  const store = durableObjects(objects, { waitUntil: () => undefined })
+  let underway = 0
+  const waitUntil = (promise: Promise<unknown>): void => {
+    underway++
+    void promise.finally(() => underway--)
+  }
+  const store = durableObjects(objects, { waitUntil })
   const limiter = createLimiter(policy, { store, ...shared(mode, options), clock })
   const parts = policy.policies?.length ?? 1
   const keys = (): number => parts * [...objects.kept.values()].filter(({ storage }) => storage.entries.size > 0).length
-  return { limiter, keys, isBusy: () => false }
+  return { limiter, keys, isBusy: () => underway > 0 }
 }

@@ -21,6 +21,8 @@ import { decoded, GrpcError, STATUS } from './status.js'
 
 const PATH = `/${RateLimitService.typeName}/`
 const DEFAULT_TTL_MS = 60_000
+/** Of a hold. */
+const LEAST_TTL_MS = 10
 
 /** Kuadrant's service: looks, reports of what was used, and reservations for work whose cost is known at its end. */
 export function kuadrantService(limits: RateLimits, access: Access): ServedService {
@@ -80,5 +82,5 @@ export function ttlMsOf(ttl: Duration | undefined): number {
   if (ttl === undefined) return DEFAULT_TTL_MS
   const ttlMs = Math.ceil(Number(ttl.seconds) * 1_000 + ttl.nanos / 1e6)
   if (!(ttlMs > 0)) throw new GrpcError(STATUS.invalidArgument, 'ttl must be longer than nothing')
-  return Math.min(ttlMs, MAX_RESERVATION_MS)
+  return Math.min(Math.max(ttlMs, LEAST_TTL_MS), MAX_RESERVATION_MS)
 }

@@ -1,5 +1,5 @@
 import { didYouMean } from 'sluicegate-config/spelling.js'
-import type { Cost, Engine, Key, ServedPolicy, Usage } from '../../engine/engine.js'
+import { type Cost, type Engine, type Key, MAX_HOLD_ID_LENGTH, type ServedPolicy, type Usage } from '../../engine/engine.js'
 import { Problem } from './problem.js'
 import { quoted } from './query.js'
 
@@ -110,7 +110,7 @@ export class Parameters {
   /** The id of what is held. */
   id(name: keyof typeof ANSWERED_BY): string {
     const value = this.#values.get(name)
-    if (typeof value === 'string' && value !== '' && value.length <= MAX_ID_LENGTH) return value
+    if (typeof value === 'string' && value !== '' && value.length <= MAX_HOLD_ID_LENGTH) return value
     throw new Problem(400, 'PARAMETER_INVALID', `${name} must be the id that ${ANSWERED_BY[name]} answered`)
   }
 

@@ -1,10 +1,13 @@
 import type { Awaitable } from '../../awaitable.js'
 import { type Decision, refusal } from '../../decision/decision.js'
-import { checkedOpenRequest, type Hold, learnedBy, type OpenOptions, type OpenRequest, requireNoPermits } from '../../holds/hold.js'
+import { checkedOpenRequest, type Hold, type OpenOptions, type OpenRequest, requireNoPermits } from '../../holds/hold.js'
+import { isHold } from '../../holds/metered.js'
 import { OpenedHold } from '../../holds/opened-hold.js'
 import { uncountedHold } from '../../holds/uncounted-hold.js'
 import type { Key } from '../../limiter.js'
 import { decisionOf, newOperationId } from '../backend.js'
+import { type HoldsById, StoredHoldsById } from './holds-by-id.js'
+import { OpensTogether } from './opens-together.js'
 import { SharedWork } from './shared-work.js'
 import { type HoldStep, type HoldsParts, WorkPlace } from './work-place.js'
 
@@ -18,27 +21,32 @@ const FIRST_SHARE = 0.3
 export class SharedHolds {
   private readonly parts: HoldsParts
   private readonly place: WorkPlace
+  private readonly together: OpensTogether
+  /** For work that any process goes on with. */
+  readonly byId: HoldsById
 
   constructor(parts: HoldsParts) {
     this.parts = parts
     this.place = new WorkPlace(parts)
+    this.together = new OpensTogether((operation) => this.place.answerTo(operation))
+    this.byId = new StoredHoldsById(this.place)
   }
 
   async begin(key: Key, options: OpenOptions): Promise<Hold<Awaitable<boolean>, 'later'>> {
     const { inForce, waiting } = this.parts
     const request = checkedOpenRequest(options)
     requireNoPermits(inForce.policy.policies ?? [inForce.policy])
-    const expected = this.expected(key, request)
+    const expected = this.place.expected(key, request)
     if (waiting.isQueued(key)) return this.refused(key, expected, await this.denied(key, expected))
     const sentUs = this.place.ticker.read()
     const want = Math.max(1, Math.ceil(expected * FIRST_SHARE))
     const step = stepOf(key, request)
-    const answer = await this.place.answerTo({ ...step, spent: 0, hold: expected, want, least: 1 })
+    const answer = await this.together.open({ ...step, spent: 0, hold: expected, want, least: 1 })
     if (answer !== undefined && !answer.done) return this.refused(key, expected, decisionOf(answer))
-    const decision = answer === undefined ? this.without(key, expected) : decisionOf(answer)
+    const decision = answer === undefined ? this.without(key, expected, request) : decisionOf(answer)
     if (!decision.allowed) return this.refused(key, expected, decision)
     this.parts.record(key, expected, decision)
-    const work = new SharedWork(this.place, step, request)
+    const work = new SharedWork(this.place, step, request, isHold(decision) ? decision : undefined)
     if (answer !== undefined) work.answered(answer, sentUs)
     return new OpenedHold<Awaitable<boolean>, 'later'>(decision, work)
   }
@@ -47,14 +55,9 @@ export class SharedHolds {
     this.place.close()
   }
 
-  private expected(key: Key, request: OpenRequest): number {
-    const { policies = [this.parts.inForce.policy] } = this.parts.inForce.policy
-    return this.place.learned.expected(request, learnedBy(key), Math.min(...policies.map(({ burst }) => burst)))
-  }
-
-  /** In an outage nothing is held: each piece is decided by itself. */
-  private without(key: Key, expected: number): Decision {
-    return this.parts.inForce.fallback.foreseenWithout(key, expected)
+  /** In an outage work begins as takes are decided: what it will cost is held of the share. Debt is for the store. */
+  private without(key: Key, expect: number, { ttlUs, over }: OpenRequest): Decision {
+    return this.parts.inForce.fallback.openWithout(key, { expect, ttl: ttlUs / 1000, over: over === 'wait' ? 'wait' : 'cut' })
   }
 
   private async denied(key: Key, expected: number): Promise<Decision> {

@@ -1,6 +1,6 @@
 import type { Awaitable } from '../../awaitable.js'
 import type { Decision } from '../../decision/decision.js'
-import { checkSpent, learnedBy, type OpenRequest } from '../../holds/hold.js'
+import { type AnyHold, checkSpent, learnedBy, type OpenRequest } from '../../holds/hold.js'
 import type { Work } from '../../holds/opened-hold.js'
 import type { Alert } from '../../waiting/alarm.js'
 import { type Answer, decisionOf, type HoldOperation, type OpenHold } from '../backend.js'
@@ -29,6 +29,8 @@ export class SharedWork implements Work<'later'>, Alert {
   private readonly shared: WorkPlace
   private readonly step: HoldStep
   private readonly request: OpenRequest
+  /** Its hold of the share of an outage, in which it began, until the store answers again. */
+  private outside: AnyHold | undefined
   private readonly beganUs: number
   /** As the store left it; undefined when nothing is known to be held. */
   private stood: OpenHold | undefined
@@ -53,10 +55,11 @@ export class SharedWork implements Work<'later'>, Alert {
   /** Ends a wait when the work closes. */
   private closing: AbortController | undefined
 
-  constructor(shared: WorkPlace, step: HoldStep, request: OpenRequest) {
+  constructor(shared: WorkPlace, step: HoldStep, request: OpenRequest, outside?: AnyHold) {
     this.shared = shared
     this.step = step
     this.request = request
+    this.outside = outside
     this.beganUs = shared.ticker.read()
     this.lastUs = this.beganUs
     shared.open.add(this)
@@ -68,14 +71,16 @@ export class SharedWork implements Work<'later'>, Alert {
   }
 
   get held(): number {
-    if (this.isClosed || this.shared.ticker.read() >= this.untilUs) return 0
+    if (this.isClosed) return 0
+    if (this.outside !== undefined) return this.outside.held
+    if (this.shared.ticker.read() >= this.untilUs) return 0
     return (this.stood?.rest ?? 0) + this.granted - this.spent
   }
 
   /** Tokens that it may spend without waiting, as far as is known. */
   affordable(): number {
     if (this.isClosed) return 0
-    return Math.min(this.request.most - this.used, this.held + this.free)
+    return Math.min(this.request.most - this.used, this.outside?.affordable(1) ?? this.held + this.free)
   }
 
   add(cost: number): Awaitable<boolean> {
@@ -105,6 +110,7 @@ export class SharedWork implements Work<'later'>, Alert {
     this.shared.open.delete(this)
     this.shared.alarm.clear(this)
     this.closing?.abort()
+    this.endOutside()
     await Promise.allSettled([this.pending, this.renewal])
     const missing = Math.max(0, (cost ?? this.used) - this.used)
     this.shared.learned.add(learnedBy(key), cost ?? this.used + this.missed)
@@ -221,9 +227,10 @@ export class SharedWork implements Work<'later'>, Alert {
     const us = this.shared.ticker.read()
     if (this.spend(cost, us)) return true
     if (this.isOut()) return this.without(cost)
-    const ahead = Math.min(this.ahead(us), this.request.most - this.used)
+    const ahead = Math.min(Math.max(this.ahead(us), this.outside?.held ?? 0), this.request.most - this.used)
     const answer = await this.moved(Math.max(cost, ahead), cost)
     if (answer === undefined) return this.without(cost)
+    this.endOutside()
     this.watch()
     if (answer.done) {
       this.spent += cost
@@ -286,11 +293,11 @@ export class SharedWork implements Work<'later'>, Alert {
     this.shared.parts.waiting.released(this.step.key)
   }
 
-  /** In an outage the limiter decides about the piece as about a take. */
-  private without(cost: number): boolean {
-    const { allowed } = this.shared.parts.inForce.fallback.without(this.step.key, cost)
-    const isDebt = !allowed && this.request.over === 'finish'
-    if (!allowed && !isDebt) return this.refused(cost)
+  /** In an outage the piece is spent of the share: of the hold with which the work began there, else as a take is decided. */
+  private async without(cost: number): Promise<boolean> {
+    const passes = await this.passesWithout(cost)
+    const isDebt = !passes && this.request.over === 'finish' && !this.isClosed
+    if (!passes && !isDebt) return this.refused(cost)
     if (isDebt) {
       this.owed += cost
       this.over += cost
@@ -298,6 +305,17 @@ export class SharedWork implements Work<'later'>, Alert {
     this.used += cost
     this.lastUs = this.shared.ticker.read()
     return true
+  }
+
+  private passesWithout(cost: number): Awaitable<boolean> {
+    if (this.outside !== undefined) return this.outside.add(cost)
+    return cost === 0 || this.shared.parts.inForce.fallback.without(this.step.key, cost).allowed
+  }
+
+  /** What is still held of the share is free. */
+  private endOutside(): void {
+    this.outside?.[Symbol.dispose]()
+    this.outside = undefined
   }
 
   private isOut(): boolean {

@@ -1,5 +1,6 @@
 import type { Decision } from '../../decision/decision.js'
 import { isOutage } from '../../errors.js'
+import { learnedBy, type OpenRequest } from '../../holds/hold.js'
 import { LearnedCost } from '../../holds/learned-cost.js'
 import type { Key } from '../../limiter.js'
 import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
@@ -38,6 +39,12 @@ export class WorkPlace {
   close(): void {
     for (const work of this.open) this.alarm.clear(work)
     this.open.clear()
+  }
+
+  /** What is held for work of which this is asked. */
+  expected(key: Key, request: OpenRequest): number {
+    const { policies = [this.parts.inForce.policy] } = this.parts.inForce.policy
+    return this.learned.expected(request, learnedBy(key), Math.min(...policies.map(({ burst }) => burst)))
   }
 
   /** The answer of the store; undefined in an outage. */

@@ -82,13 +82,14 @@ export class CrossSlotBackend implements Backend {
    * refuse has told the others what was spent, which is not said twice.
    */
   private async moved(operation: HoldOperation, keys: readonly string[]): Promise<Answer> {
-    const { before, spent, record, isDebt } = operation
+    const { count: _, ...one } = operation
+    const { before, spent, record, isDebt } = one
     if (record !== undefined) return this.backend.execute(operation)
     const known = before?.state as readonly PartHold[] | undefined
     const steps = await Promise.allSettled(
       this.parts.map(async (part, i): Promise<Answer> => {
         const own = known?.[i]
-        return part.execute({ ...operation, key: keys[i] as string, before: own?.hold, spent: Math.max(0, spent - (own?.told ?? 0)) })
+        return part.execute({ ...one, key: keys[i] as string, before: own?.hold, spent: Math.max(0, spent - (own?.told ?? 0)) })
       }),
     )
     const fault = steps.find((step) => step.status === 'rejected')

@@ -1,6 +1,7 @@
 import type { WaitRequest } from '../../arguments.js'
 import type { Decision } from '../../decision/decision.js'
 import { isClosed, isOutage } from '../../errors.js'
+import type { OpenOptions } from '../../holds/hold.js'
 import { partsOf } from '../../key.js'
 import type { Grant } from '../../lease/grant.js'
 import type { Key } from '../../limiter.js'
@@ -43,8 +44,9 @@ export class FallbackBackend implements Backend {
     return this.outage.take(key, cost, this.pausedMs(key))
   }
 
-  foreseenWithout(key: Key, cost: number): Decision {
-    return this.outage.peek(key, cost, this.pausedMs(key))
+  /** Opens work that the backend does not know: a hold, or a decision where nothing is counted or nothing passes. */
+  openWithout(key: Key, options: OpenOptions & { readonly expect: number }): Decision {
+    return this.outage.open(key, options, this.pausedMs(key))
   }
 
   waitWithout(request: WaitRequest): Promise<Decision> {

@@ -1,10 +1,14 @@
 import { checkedCost, type WaitRequest } from '../../arguments.js'
+import { chained } from '../../awaitable.js'
 import { makeLimiter } from '../../create-limiter.js'
 import { combined, type Decision } from '../../decision/decision.js'
 import { emptyPermit, holdsPermits, isPermit } from '../../decision/permit.js'
 import { StoreError } from '../../errors.js'
+import { heldAs } from '../../holds/held-as.js'
+import type { OpenOptions } from '../../holds/hold.js'
 import { keysFor, nameOf } from '../../key.js'
 import type { Key, Limiter } from '../../limiter.js'
+import { leftAlone } from '../../memory/carried-key.js'
 import type { Policy } from '../../policy/policy.js'
 import type { Clock } from '../../time/clock.js'
 import { SharedPermit } from '../shared-permit.js'
@@ -83,6 +87,21 @@ export class Outage {
     const decision = seen.allowed ? local.take(key, cost) : seen
     if (decision.allowed) this.used.add(key)
     return this.held(this.asOutage(decision, cost, pausedMs), decision)
+  }
+
+  /** Whether work may begin: a hold of the share, or a decision alone where nothing counts (`open`) or passes (`closed`). */
+  open(key: Key, options: OpenOptions & { readonly expect: number }, pausedMs: number): Decision {
+    const { expect } = options
+    const seen = this.peek(key, expect, pausedMs)
+    const { local } = this
+    if (local === undefined || this.isClosed || !seen.allowed) return seen
+    const hold = local.open(key, options)
+    const add = (cost: number) =>
+      chained(this.isClosed ? this.flat(cost, pausedMs).allowed : hold.add(cost), (passes) => {
+        if (passes) this.used.add(key)
+        return passes
+      })
+    return heldAs(hold, this.asOutage(hold, expect, pausedMs), { add })
   }
 
   peek(key: Key, cost: number, pausedMs: number): Decision {
@@ -180,8 +199,8 @@ export class Outage {
 
   /** What is left of each policy here. */
   private left(key: Key, keys: readonly string[]): readonly number[] {
-    const here = this.local?.peek(key)
-    return keys.map((own, i) => (here === undefined ? this.passed?.[i]?.peek(own) : (here.parts?.[i] ?? here))?.remaining ?? 0)
+    // What is held is not spent.
+    return this.local === undefined ? keys.map((own, i) => this.passed?.[i]?.peek(own).remaining ?? 0) : leftAlone(this.local, key)
   }
 
   /** Notes what passes with `open`. A key of which more passes than its budget counts as empty. */

@@ -3,7 +3,7 @@ import type { CountTimes } from '../../decision/decision-decoder.js'
 import { StoreError } from '../../errors.js'
 import type { Grant } from '../../lease/grant.js'
 import { emissionOf } from '../../policy/policy-numbers.js'
-import type { HoldOperation } from '../backend.js'
+import type { HoldOperation, OpenHold } from '../backend.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 
 export type ScriptVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'giveBack' | 'release' | 'heartbeat'
@@ -25,7 +25,9 @@ export interface ScriptHeld extends ScriptAnswer {
   readonly endUs: number
   readonly over: number
   readonly used: number
-  readonly fault: 'unknown' | 'closed' | undefined
+  readonly spent: number
+  readonly count: number
+  readonly fault: OpenHold['fault']
 }
 
 /** A request about the key of one policy. */
@@ -79,9 +81,9 @@ const LEASE_FIELDS = ['nowUs', 'tokens', 'debt', 'blockedUs', 'untilFreeUs', 'un
 export type ScriptLease = Readonly<Record<(typeof LEASE_FIELDS)[number], number>> & { readonly held?: number }
 
 const ANSWERS = 6
-const HOLD_ANSWERS = 7
+const HOLD_ANSWERS = 9
 const TAKE_ANSWERS = 3
-const HOLD_FAULTS = [undefined, 'unknown', 'closed'] as const
+const HOLD_FAULTS = [undefined, 'unknown', 'closed', 'passed', 'beyond'] as const
 
 /**
  * Decodes the reply to `count` requests: all fields of `lua/steps/parts.lua`, or the few of `lua/steps/*-take.lua` for an ordinary take.
@@ -110,12 +112,22 @@ export function answerIn(reply: unknown, count: number): ScriptAnswer {
 }
 
 /** @throws {StoreError} `OUTAGE` for a reply that `lua/scripts/hold.lua` does not give. */
-export function heldIn(reply: unknown, count: number): ScriptHeld {
-  const at = 1 + (ANSWERS + 1) * count
+export function heldIn(reply: unknown, policies: number): ScriptHeld {
+  const at = 1 + (ANSWERS + 1) * policies
   if (!Array.isArray(reply) || reply.length !== at + HOLD_ANSWERS) throw notUnderstood(reply)
-  const { states, nowUs = 0 } = answerIn(reply.slice(0, at), count)
-  const [done, rest, granted, endUs, over, used, fault] = reply.slice(at).map(Number) as [number, number, number, number, number, number, 0]
-  return { states, nowUs, done: done === 1, rest, granted, endUs, over, used, fault: HOLD_FAULTS[fault] }
+  const { states, nowUs = 0 } = answerIn(reply.slice(0, at), policies)
+  const [done, rest, granted, endUs, over, used, spent, count, fault] = reply.slice(at).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    0,
+  ]
+  return { states, nowUs, done: done === 1, rest, granted, endUs, over, used, spent, count, fault: HOLD_FAULTS[fault] }
 }
 
 /** A negative debt means denied: nothing was spent. Of the largest debt that is -2^53. */

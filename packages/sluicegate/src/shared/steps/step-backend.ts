@@ -128,11 +128,24 @@ export class StepBackend implements Backend {
     const { encodings } = this.policies
     const { hold, spent, least, record } = operation
     const held = await this.store.hold({ encodings, keys: keysFor(encodings.length, operation.key), operation }, signal)
-    const { done, rest, granted, endUs, nowUs, over, used, fault } = held
+    const { done, rest, granted, endUs, nowUs, over } = held
     const decision = heldDecision(this.policies, held, Math.max(hold === 'rest' ? 0 : hold, spent, least, 1))
     const forUs = Math.max(0, endUs - nowUs)
     if (!done && record === undefined) return { done, decision }
-    return { done, decision, hold: { rest, granted, forUs, over, used: record && used, fault, state: endUs } }
+    const { used, spent: charged, fault, count } = held
+    return {
+      done,
+      decision,
+      hold: {
+        rest,
+        granted,
+        forUs,
+        over,
+        ...(record && { used, spent: charged, fault }),
+        ...(operation.count !== undefined && { count }),
+        state: endUs,
+      },
+    }
   }
 
   private async charge(key: Key, tokens: readonly number[], signal: CallerSignal | undefined): Promise<Answer> {

@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto'
+import { type HoldsById, type Key, PolicyError } from 'sluicegate'
+import { DEFAULT_MAX_SETTLE } from 'sluicegate-config/table-size.js'
+import type { Cost, Costs } from './costs.js'
+import type { Added, Closed, HoldFault, Opened } from './holds.js'
+import { leaving } from './priorities.js'
+import type { ServedPolicy } from './served-policy.js'
+import type { WorkAsked, WorkState } from './served-work.js'
+
+type HoldAnswer = Awaited<ReturnType<HoldsById['open']>>
+
+/** What the id of a hold says beside its number, so that any process can go on with it. */
+interface Place {
+  readonly served: ServedPolicy
+  readonly key: Key
+  /** The most that the work may cost. */
+  readonly most: number
+}
+
+const NUMBER_BYTES = 16
+const ID = /^([0-9a-f]{32})\.([A-Za-z0-9_-]+)$/
+/** Longer ids do not fit a request. */
+export const MAX_HOLD_ID_LENGTH = 12_000
+const NOT_ADDED = { used: 0, held: 0, over: 0, affordable: 0 }
+
+/**
+ * Open work of policies whose keys are in a store, which keeps it: each call is one step there, any process answers, and none has anything to lose. An id is 128
+ * random bits by which the store knows the hold, and the policy and key by which it is found. One who makes up the latter finds nothing.
+ */
+export class StoreHolds {
+  readonly #policyOf: (name: string) => ServedPolicy | undefined
+  readonly #costs: Costs
+
+  constructor(policyOf: (name: string) => ServedPolicy | undefined, costs: Costs) {
+    this.#policyOf = policyOf
+    this.#costs = costs
+  }
+
+  isOne(id: string): boolean {
+    return ID.test(id)
+  }
+
+  async open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Promise<Opened> {
+    const { expect, most, ttlMs: ttl, over } = asked
+    if (floor > 0) {
+      const seen = await served.uncounted.peek(key, expect === 'learned' ? 1 : Math.min(expect, most), leaving(floor))
+      if (!seen.allowed) {
+        served.count(seen)
+        return { decision: seen, id: undefined, ...NOT_ADDED }
+      }
+    }
+    if (over === 'wait') {
+      const mend = 'has its keys in a store, where no piece waits: take cut, and add it again after retryAfterMs'
+      throw new PolicyError('POLICY_INVALID', 'policy', served.name, mend)
+    }
+    // What it may cost as debt is bounded, as a close is.
+    const bound = over === 'finish' ? Math.min(most, mostOf(served, key)) : most
+    const number = randomBytes(NUMBER_BYTES).toString('hex')
+    const place = [served.name, key, ...(bound < Number.POSITIVE_INFINITY ? [bound] : [])]
+    const id = `${number}.${Buffer.from(JSON.stringify(place)).toString('base64url')}`
+    if (id.length > MAX_HOLD_ID_LENGTH) throw new PolicyError('KEY_INVALID', 'key', key, 'has levels whose keys are too long together')
+    const options = { expect, ttl, over, ...(bound < Number.POSITIVE_INFINITY && { most: bound }) }
+    const answer = await this.#step(served, key, (holds) => holds.open(key, number, options))
+    const { isDone, decision } = answer
+    served.count(decision)
+    return isDone ? { decision, id, ...stateOf(answer, bound) } : { decision, id: undefined, ...NOT_ADDED }
+  }
+
+  async add(id: string, piece: Cost, call: number | undefined): Promise<Added | HoldFault> {
+    const cost = this.#costs.of(piece)
+    const found = this.#found(id)
+    if (found === undefined) return { fault: 'unknown' }
+    const [number, { served, key, most }] = found
+    const answer = await this.#step(served, key, (holds) => holds.add(key, number, cost, call))
+    const { isDone, decision, fault } = answer
+    if (isFault(fault)) return { fault }
+    const state = stateOf(answer, most)
+    served.holds.spent += answer.spent
+    if (!isDone) served.holds.cut++
+    return isDone || fault === 'beyond' ? { isAdded: isDone, ...state } : { isAdded: false, decision, ...state }
+  }
+
+  async close(id: string, whole: Cost | undefined, call: number | undefined): Promise<Closed | HoldFault> {
+    const cost = whole === undefined ? undefined : this.#costs.of(whole)
+    const found = this.#found(id)
+    if (found === undefined) return { fault: 'unknown' }
+    const [number, { served, key, most }] = found
+    const total = cost === undefined ? undefined : Math.min(cost, mostOf(served, key))
+    const answer = await this.#step(served, key, (holds) => holds.close(key, number, total, call))
+    const { decision, fault } = answer
+    if (isFault(fault)) return { fault }
+    served.holds.spent += answer.spent
+    return { decision, ...stateOf(answer, most), held: 0, affordable: 0 }
+  }
+
+  /** @throws {PolicyError} where the policy keeps no holds by id. */
+  #step(served: ServedPolicy, key: Key, step: (holds: HoldsById) => Promise<HoldAnswer>): Promise<HoldAnswer> {
+    const { byId } = served.limiterOf(key)
+    if (byId === undefined) throw new PolicyError('POLICY_INVALID', 'policy', served.name, 'opens no work: reserve and settle')
+    return served.reaching(() => step(byId))
+  }
+
+  /** The number of a hold, and where it is; undefined for what is no id of this configuration. */
+  #found(id: string): readonly [number: string, place: Place] | undefined {
+    const [, number, place] = ID.exec(id) ?? []
+    const [policy, key, most = Number.POSITIVE_INFINITY] = number === undefined ? [] : placeIn(place as string)
+    const served = typeof policy === 'string' ? this.#policyOf(policy) : undefined
+    const isKey = typeof key === 'string' || (Array.isArray(key) && key.every((each) => typeof each === 'string'))
+    if (number === undefined || !served?.isShared || !isKey || typeof most !== 'number') return undefined
+    return [number, { served, key, most }]
+  }
+}
+
+function placeIn(text: string): readonly unknown[] {
+  try {
+    const place: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())
+    return Array.isArray(place) ? place : []
+  } catch {
+    return []
+  }
+}
+
+function stateOf({ used, held, over, decision }: HoldAnswer, most: number): WorkState {
+  return { used, held, over, affordable: Math.max(0, Math.min(most - used, held + decision.remaining)) }
+}
+
+/** Why there is no answer; what is beyond its `most` is refused as a piece. */
+function isFault(fault: HoldAnswer['fault']): fault is HoldFault['fault'] {
+  return fault !== undefined && fault !== 'beyond'
+}
+
+/** The most that work may cost in all: taking is not penalizing, and without a bound whoever may open could close a key for long. */
+function mostOf(served: ServedPolicy, key: Key): number {
+  const { policies = [], burst } = served.policyOf(key)
+  const least = Math.min(...(policies.length === 0 ? [burst] : policies.map((part) => part.burst)))
+  return Math.min(Number.MAX_SAFE_INTEGER, least * (1 + (served.config.maxSettle ?? DEFAULT_MAX_SETTLE)))
+}

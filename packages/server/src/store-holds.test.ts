@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { postgresTable } from 'sluicegate/postgres'
+import { longTest, PostgresProcess, Random, RedisCluster, RedisProcess } from 'sluicegate-testkit'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
+import { type ServiceProcess, serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
+
+const redis = await RedisProcess.start()
+const postgres = await PostgresProcess.start()
+after(async () => {
+  await redis.stop()
+  await postgres.stop()
+})
+await postgres.ask(postgresTable())
+
+const STORAGES = [
+  ['Redis', `redis: { url: "${redis.url}", timeout: 10s }`],
+  ['PostgreSQL', `postgres: { url: "${postgres.url}", timeout: 10s }`],
+] as const
+const LIMIT = 1_000
+
+const yamlOf = (storage: string): string => `
+listen: { port: 0 }
+policies:
+  money: { algorithm: fixed-window, limit: ${LIMIT}, window: year }
+  tree:
+    all-of:
+      - { name: org, algorithm: fixed-window, limit: 100, window: year }
+      - { name: user, algorithm: fixed-window, limit: 50, window: year }
+  tiered: { algorithm: fixed-window, limit: 10, window: year, tiers: { large: { limit: 90 } }, keys: { ada: large } }
+storage: { ${storage} }
+`
+
+interface Answer {
+  readonly status: number
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+async function post(at: { readonly url: string }, path: string, value: object): Promise<Answer> {
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) }
+  const response = await fetch(`${at.url}/v1/${path}`, init)
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> }
+}
+
+for (const [name, storage] of STORAGES) {
+  test(`${name}: any process goes on with work that another has opened, also once that is killed, and a call said twice counts once`, async (t) => {
+    const nodes = await Promise.all([1, 2, 3].map(() => serveProcess(t, yamlOf(storage))))
+    const random = new Random(47)
+    const alive: ServiceProcess[] = [...nodes]
+    /** At any node; each second reply is lost, and the call is made again at another. */
+    const said = async (path: string, value: object): Promise<Answer> => {
+      if (random.chance(0.5)) await post(random.pick(alive), path, value)
+      return post(random.pick(alive), path, value)
+    }
+    const opened = await Promise.all(
+      Array.from({ length: 30 }, (_, i) => post(nodes[i % 3] as ServiceProcess, 'open', { policy: 'money', key: 'ada', expect: 50 })),
+    )
+    const works = opened.filter(({ status }) => status === 200).map(({ body }) => ({ hold: body.hold as string, used: 0 }))
+    assert.equal(works.length, LIMIT / 50, 'as many begin as there is room for')
+    assert.equal(new Set(works.map(({ hold }) => hold.slice(0, 32))).size, works.length)
+    for (let call = 1; call <= 4; call++) {
+      await Promise.all(
+        works.map(async (work) => {
+          const { status, body } = await said('add', { hold: work.hold, cost: 7, call })
+          work.used += 7
+          assert.deepEqual([status, body.used, body.held], [200, work.used, 50 - work.used])
+        }),
+      )
+      if (call === 2) await (alive.shift() as ServiceProcess).end('SIGKILL')
+    }
+    await Promise.all(works.map(({ hold }) => said('close', { hold, cost: 40, call: 5 })))
+    const peeked = await post(alive[0] as ServiceProcess, 'peek', { policy: 'money', key: 'ada' })
+    assert.equal(peeked.body.remaining, LIMIT - works.length * 40)
+  })
+
+  test(`${name}: levels hold all or none, tiers open under their own limit, and what is refused says why`, async (t) => {
+    const service = await runService(t, yamlOf(storage))
+    const open = (value: object) => post(service, 'open', value)
+    const tree = await open({ policy: 'tree', key: ['acme', 'ada'], expect: 40 })
+    const refused = await open({ policy: 'tree', key: ['acme', 'ada'], expect: 11 })
+    assert.deepEqual([tree.status, refused.status, refused.body.policy, 'hold' in refused.body], [200, 429, 'user', false])
+    assert.equal((await post(service, 'close', { hold: tree.body.hold, cost: 15 })).body.used, 15)
+    assert.equal((await open({ policy: 'tree', key: ['acme', 'bob'], expect: 50 })).status, 200)
+    const large = await open({ policy: 'tiered', key: 'ada', expect: 60, most: 70 })
+    assert.deepEqual([large.status, large.body.affordable], [200, 70])
+    const beyond = await post(service, 'add', { hold: large.body.hold, cost: 71 })
+    assert.deepEqual([beyond.status, beyond.body.impossible], [422, true])
+    assert.equal((await open({ policy: 'money', key: 'eve', over: 'wait' })).status, 400)
+  })
+
+  test(`${name}: an id that was made up, or of another key, is unknown; debt is bounded; a closed hold says so`, async (t) => {
+    const service = await runService(t, yamlOf(storage))
+    const { body } = await post(service, 'open', { policy: 'money', key: 'bob', expect: 10, over: 'finish' })
+    const hold = body.hold as string
+    const [number = ''] = hold.split('.')
+    const placed = (...place: unknown[]) => `${number}.${Buffer.from(JSON.stringify(place)).toString('base64url')}`
+    for (const other of [
+      placed('money', 'eve'),
+      placed('none', 'bob'),
+      placed('money', ['bob']),
+      placed(),
+      `${number}.x`,
+      number.repeat(2),
+    ]) {
+      const { status } = await post(service, 'add', { hold: other, cost: 1, call: 1 })
+      assert.ok(status === 404 || status === 400, `${other}: ${status}`)
+    }
+    assert.equal((await post(service, 'add', { hold: hold.replace(number, '0'.repeat(32)), cost: 1, call: 1 })).status, 404)
+    for (const cost of [-1, 0.5, 2 ** 53]) assert.equal((await post(service, 'add', { hold, cost, call: 1 })).status, 400)
+    assert.equal((await post(service, 'add', { hold, cost: 5, call: 2 })).status, 200)
+    assert.equal((await post(service, 'add', { hold, cost: 5, call: 1 })).body.code, 'CALL_PASSED')
+    const closed = await post(service, 'close', { hold, cost: Number.MAX_SAFE_INTEGER, call: 3 })
+    // Ten times the burst beside the burst itself.
+    assert.deepEqual([closed.status, (closed.body.used as number) <= 11 * LIMIT], [200, true])
+    assert.equal((await post(service, 'add', { hold, cost: 1, call: 4 })).body.code, 'HOLD_CLOSED')
+  })
+}
+
+longTest('in a cluster work opens where the keys of all levels have one hash slot, and what has not is refused clearly', async (t) => {
+  const cluster = await RedisCluster.start({ replicas: 0 })
+  t.after(() => cluster.stop())
+  const urls = cluster.nodes.map(({ url }) => `"${url}"`).join(', ')
+  const service = await runService(t, yamlOf(`redis: { nodes: [${urls}], timeout: 10s, mode: exact }`))
+  const open = (key: unknown) => post(service, 'open', { policy: 'tree', key, expect: 1 })
+  assert.equal((await open('ada')).status, 200)
+  const { status, body } = await open(['acme', 'ada'])
+  assert.deepEqual([status, /hash slot/.test(String(body.detail))], [400, true], JSON.stringify(body))
+})

@@ -1,0 +1,94 @@
+import type { Decision } from '../../decision/decision.js'
+import { PolicyError } from '../../errors.js'
+import { checkedOpenRequest, checkSpent, learnedBy, type OpenOptions, requireNoPermits } from '../../holds/hold.js'
+import type { Key } from '../../key.js'
+import { decisionOf, type HoldOperation, type HoldRecord, newOperationId } from '../backend.js'
+import type { WorkPlace } from './work-place.js'
+
+/** What came of a step of {@link HoldsById}. */
+export interface HoldAnswer {
+  /** Whether it was done. */
+  readonly isDone: boolean
+  /** The state of the key, as a take of 1 would find it; where there was no room, what denies it. */
+  readonly decision: Decision
+  /** Tokens that are held. */
+  readonly held: number
+  /** Tokens that the work has spent, and those of them that are debt. */
+  readonly used: number
+  readonly over: number
+  /** Tokens that this step has spent; 0 of one that was answered before. */
+  readonly spent: number
+  /**
+   * Why it was not done, apart from room: no such hold, or one of another key; it was closed; a later step was answered before; or it would cost more than
+   * its `most`.
+   */
+  readonly fault?: 'unknown' | 'closed' | 'passed' | 'beyond' | undefined
+}
+
+/**
+ * Open work that the store keeps under an id: any process that has key and id goes on with it, and none takes it along when it ends. Each step is one call to the
+ * store. Steps with rising numbers count once each, however often they are said: with the number of the last one nothing changes, and the answer is the same. An
+ * id is known for one `ttl` after the hold has ended.
+ *
+ * All reject with `PolicyError`, and with `StoreError` `OUTAGE` where the store does not answer.
+ */
+export interface HoldsById {
+  /** Opens work, see `open` of a limiter. `over: 'wait'` is refused. @param id 32 hexadecimal digits, from 128 random bits: who knows it may spend. */
+  open(key: Key, id: string, options?: OpenOptions): Promise<HoldAnswer>
+  /** Spends a piece, and renews the hold. @param call the number of the step, from 1; undefined: the next one. */
+  add(key: Key, id: string, cost: number, call?: number): Promise<HoldAnswer>
+  /** Ends the work. @param cost what it cost in all; undefined: what was added counts. */
+  close(key: Key, id: string, cost?: number, call?: number): Promise<HoldAnswer>
+}
+
+type Step = Pick<HoldOperation, 'spent' | 'hold' | 'ttlUs' | 'isDebt'>
+
+const ID = /^[0-9a-f]{32}$/
+/** That of the step that opened it counts. */
+const ANY_TTL_US = 1_000_000
+
+export class StoredHoldsById implements HoldsById {
+  private readonly place: WorkPlace
+
+  constructor(place: WorkPlace) {
+    this.place = place
+  }
+
+  async open(key: Key, id: string, options: OpenOptions = {}): Promise<HoldAnswer> {
+    const request = checkedOpenRequest(options)
+    const { inForce, record } = this.place.parts
+    requireNoPermits(inForce.policy.policies ?? [inForce.policy])
+    const { ttlUs, over, most } = request
+    if (over === 'wait')
+      throw new PolicyError('OPTION_INVALID', 'over', over, "is for the process that opened it: take 'cut' or 'finish' here")
+    const expected = this.place.expected(key, request)
+    const kept = { call: 0, ...(most < Number.POSITIVE_INFINITY && { most }) }
+    const answer = await this.step(key, id, { spent: 0, hold: expected, ttlUs, isDebt: over === 'finish' }, kept)
+    record(key, expected, answer.decision)
+    return answer
+  }
+
+  async add(key: Key, id: string, cost: number, call?: number): Promise<HoldAnswer> {
+    checkSpent(cost)
+    return this.step(key, id, { spent: cost, hold: 'rest', ttlUs: ANY_TTL_US, isDebt: false }, { call })
+  }
+
+  async close(key: Key, id: string, cost?: number, call?: number): Promise<HoldAnswer> {
+    if (cost !== undefined) checkSpent(cost)
+    const answer = await this.step(key, id, { spent: 0, hold: 0, ttlUs: ANY_TTL_US, isDebt: true }, { call, total: cost })
+    if (answer.isDone && answer.used > 0) this.place.learned.add(learnedBy(key), answer.used)
+    this.place.parts.waiting.released(key)
+    return answer
+  }
+
+  private async step(key: Key, id: string, step: Step, record: Omit<HoldRecord, 'id'>): Promise<HoldAnswer> {
+    if (!ID.test(id)) throw new PolicyError('OPTION_INVALID', 'id', id, 'must be 32 hexadecimal digits')
+    const { call } = record
+    if (call !== undefined && !Number.isSafeInteger(call)) throw new PolicyError('OPTION_INVALID', 'call', call, 'must be an integer')
+    const { backend } = this.place.parts.inForce.parts
+    const operation = { verb: 'hold', key, id: newOperationId(), want: 0, least: 0, ...step, record: { ...record, id } } as const
+    const answer = await backend.execute(operation)
+    const { rest = 0, granted = 0, used = 0, over = 0, spent = 0, fault } = answer.hold ?? {}
+    return { isDone: answer.done, decision: decisionOf(answer), held: rest + granted, used, over, spent, fault }
+  }
+}

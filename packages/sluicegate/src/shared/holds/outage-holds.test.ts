@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { turns } from 'sluicegate-testkit/turns.js'
+import type { Awaitable } from '../../awaitable.js'
+import { createLimiter } from '../../create-limiter.js'
+import { fixedWindow, type Hold, levels, manualClock, type Policy, type SharedLimiter, tokenBucket } from '../../index.js'
+import { casStore } from '../../store/cas.js'
+import type { CasStore } from '../../store/cas-store.js'
+import { memoryStore } from '../../store-testing/memory-store.js'
+
+type Work = Hold<Awaitable<boolean>, 'later'>
+
+const LIMIT = 100
+const DAY = fixedWindow({ limit: LIMIT, window: '1d', name: 'day' })
+
+function setUp(policy: Policy, outage: 'local' | 'open' | 'closed' = 'local') {
+  const clock = manualClock(1_700_006_400_000)
+  const memory = memoryStore({ clock })
+  let isOut = false
+  const unlessOut = async <Answer>(call: () => Promise<Answer>): Promise<Answer> => {
+    if (isOut) throw new Error('the connection broke')
+    return call()
+  }
+  const store: CasStore = {
+    name: 'failing',
+    read: (key) => unlessOut(() => memory.read(key)),
+    readAll: (keys) => unlessOut(() => memory.readAll(keys)),
+    swap: (swap) => unlessOut(() => memory.swap(swap)),
+    swapAll: (swaps) => unlessOut(() => memory.swapAll(swaps)),
+  }
+  const of = (share: object): SharedLimiter => createLimiter(policy, { store: casStore(store), clock, mode: 'exact', outage, ...share })
+  const limiter = of(outage === 'local' ? { localShare: 0.5 } : {})
+  const breakDown = (): void => {
+    isOut = true
+  }
+  /** The value of a promise, for which time goes by where the store is asked again. */
+  const passing = async <Value>(answer: Awaitable<Value>): Promise<Value> => {
+    let isOver = false
+    const ended = Promise.resolve(answer).finally(() => {
+      isOver = true
+    })
+    for (await turns(4); !isOver; await turns(4)) clock.advance(1)
+    return ended
+  }
+  /** The store answers again, which the next call after the pause of the circuit finds out. */
+  const mend = async (): Promise<void> => {
+    isOut = false
+    clock.advance(2_100)
+    await passing(limiter.peek('another key'))
+    await passing(turns(40))
+  }
+  return { clock, limiter, breakDown, mend, passing }
+}
+
+const allowed = (works: readonly Work[]): Work[] => works.filter((work) => work.allowed)
+
+/** Pieces of one token, one work after the other, until none adds any more. @returns how many passed. */
+async function spentBy(works: readonly Work[], most = Number.POSITIVE_INFINITY): Promise<number> {
+  let spent = 0
+  for (const work of works) while (spent < most && (await work.add(1))) spent++
+  return spent
+}
+
+for (const [name, policy] of [
+  ['a window', DAY],
+  ['a bucket', tokenBucket({ limit: LIMIT, window: '1d', name: 'day' })],
+] as const) {
+  test(`${name}: of a thousand opens in an outage as many begin as the share has room for, and they spend no more than it`, async () => {
+    const { limiter, breakDown } = setUp(policy)
+    breakDown()
+    const works = allowed(await Promise.all(Array.from({ length: 1_000 }, () => limiter.open('ada', { expect: 1 }))))
+    assert.deepEqual([works.length, works[0]?.source, works[0]?.held], [LIMIT / 2, 'outage', 1])
+    assert.deepEqual([(await limiter.take('ada')).allowed, (await limiter.open('ada', { expect: 1 })).source], [false, 'outage'])
+    assert.equal(await spentBy(works), LIMIT / 2)
+    await Promise.all(works.map((work) => work.close()))
+    assert.equal((await limiter.open('ada', { expect: 1 })).allowed, false)
+    limiter.close()
+  })
+}
+
+test('on several levels work that begins in an outage holds of the share of each, or of none', async () => {
+  const { limiter, breakDown } = setUp(levels({ org: fixedWindow({ limit: 1_000, window: '1d' }), user: DAY }))
+  breakDown()
+  const work = await limiter.open(['acme', 'ada'], { expect: 40 })
+  const [refused, other] = [await limiter.open(['acme', 'ada'], { expect: 11 }), await limiter.open(['acme', 'eve'], { expect: 50 })]
+  assert.deepEqual([work.allowed, refused.allowed, refused.policy, other.allowed], [true, false, 'user', true])
+  limiter.close()
+})
+
+test('a hold of the share is renewed by its pieces, ends by itself, and is free after its close', async () => {
+  const { limiter, clock, breakDown } = setUp(DAY)
+  breakDown()
+  const kept = await limiter.open('ada', { expect: 30, ttl: '1s' })
+  const left = await limiter.open('ada', { expect: 20, ttl: '1s' })
+  for (let i = 0; i < 4; i++) {
+    clock.advance(500)
+    assert.equal(await kept.add(i === 0 ? 10 : 0), true)
+  }
+  assert.deepEqual([kept.held, kept.used, left.held], [20, 10, 0])
+  assert.equal((await limiter.open('ada', { expect: 21 })).allowed, false)
+  await kept.close(12)
+  assert.equal((await limiter.open('ada', { expect: 38 })).allowed, true)
+  limiter.close()
+})
+
+test('work of before the outage goes on in it, work that began in it goes on after it, and only what was spent is charged', async () => {
+  const { limiter, clock, breakDown, mend, passing } = setUp(DAY)
+  const before = await passing(limiter.open('ada', { expect: 10 }))
+  breakDown()
+  const within = await passing(limiter.open('ada', { expect: 40 }))
+  assert.equal(await passing(spentBy([before], 3)), 3)
+  assert.equal(await passing(spentBy([within], 5)), 5)
+  await mend()
+  // What is held of the share is no debt: the store has counted 5 for it, and what is held and granted of the work of before.
+  const { remaining } = await passing(limiter.peek('ada'))
+  assert.equal(remaining, LIMIT - 10 - 5)
+  assert.equal(await passing(spentBy([within], 20)), 20)
+  assert.equal(within.held > 0, true)
+  assert.equal(await passing(spentBy([before], 4)), 4)
+  await passing(Promise.all([before.close(), within.close()]))
+  // What was granted before the outage ends, and has cost what was granted.
+  clock.advance(30_000)
+  assert.deepEqual([before.used, within.used, (await passing(limiter.peek('ada'))).remaining], [7, 25, LIMIT - 32])
+  limiter.close()
+})
+
+test('work that began in one outage is decided by the share in the next, too', async () => {
+  const { limiter, breakDown, mend, passing } = setUp(DAY)
+  breakDown()
+  const work = await passing(limiter.open('ada', { expect: 50 }))
+  await mend()
+  assert.equal(await passing(work.add(1)), true)
+  breakDown()
+  assert.ok((await passing(spentBy([work]))) <= LIMIT, 'what was granted, and the share')
+  limiter.close()
+})
+
+test('with open all work begins and goes on, with closed none does', async () => {
+  for (const outage of ['open', 'closed'] as const) {
+    const { limiter, breakDown, passing } = setUp(DAY, outage)
+    breakDown()
+    const works = await passing(Promise.all(Array.from({ length: 200 }, () => limiter.open('ada', { expect: 1 }))))
+    assert.equal(allowed(works).length, outage === 'open' ? 200 : 0)
+    assert.equal(await passing(works[0]?.add(1) ?? false), outage === 'open')
+    assert.equal((await passing(limiter.open('ada', { expect: LIMIT + 1 }))).retryAfterMs, Number.POSITIVE_INFINITY)
+    limiter.close()
+  }
+})
+
+test('a piece beyond the share is cut, waits, or is debt that the store is told of, as the work said', async () => {
+  const { limiter, breakDown, mend, passing } = setUp(tokenBucket({ limit: LIMIT, window: '100s', name: 'day' }))
+  breakDown()
+  const [cut, wait, finish] = [
+    await passing(limiter.open('ada', { expect: 10 })),
+    await passing(limiter.open('ada', { expect: 10, over: 'wait' })),
+    await passing(limiter.open('ada', { expect: 30, over: 'finish' })),
+  ]
+  assert.equal(await passing(cut.add(11)), false)
+  assert.equal(await passing(finish.add(30)), true)
+  const waiting = wait.add(12)
+  let isAdded: boolean | undefined
+  void Promise.resolve(waiting).then((passes) => (isAdded = passes))
+  await turns(5)
+  assert.equal(isAdded, undefined)
+  assert.equal(await passing(waiting), true, 'a token in two seconds')
+  assert.equal(await passing(finish.add(100)), true)
+  assert.equal(finish.over, 100)
+  await passing(cut.close())
+  await mend()
+  await passing(finish.close())
+  assert.equal((await passing(limiter.peek('ada'))).allowed, false)
+  limiter.close()
+})
