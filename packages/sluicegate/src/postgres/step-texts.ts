@@ -11,7 +11,7 @@ import { DEEPEST_DEBT_BURSTS, FURTHEST_US } from '../policy/policy-numbers.js'
 //   seen                 the time of the last step, by which its answer is read
 
 /** Columns of the state, in the order in which statements write them. */
-export const STEP_COLUMNS = ['at', 'rest', 'unit', 'pace', 'cap', 'ahead', 'blocked'] as const
+const STEP_COLUMNS = ['at', 'rest', 'unit', 'pace', 'cap', 'ahead', 'blocked'] as const
 /** Those, and what else a step writes. */
 const WRITTEN = [...STEP_COLUMNS, 'seen', 'expires'].join(', ')
 

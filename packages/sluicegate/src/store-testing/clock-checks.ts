@@ -73,7 +73,9 @@ export const clockChecks: readonly StoreCheck[] = [
   {
     name: 'a long ttl is kept',
     async run({ one, doors, wait, freshKey }) {
-      const keys = [25 * DAY_MS, 31 * DAY_MS, 50 * DAY_MS, 800 * DAY_MS].flatMap((ttlMs) => doors.map((door) => ({ key: freshKey(), ttlMs, door })))
+      const keys = [25 * DAY_MS, 31 * DAY_MS, 50 * DAY_MS, 800 * DAY_MS].flatMap((ttlMs) =>
+        doors.map((door) => ({ key: freshKey(), ttlMs, door })),
+      )
       await Promise.all(keys.map(({ key, ttlMs, door }) => door.swap({ key, version: undefined, value: bytesOf('long'), ttlMs })))
       await wait(50)
       const states = await Promise.all(keys.map(({ key }) => one.read(key)))
