@@ -195,6 +195,17 @@ test('merged mappings take the time of their options, and faults of a file are b
   assert.match(faults(own.replaceAll(' k', ' limit-k')).join('\n'), /takes over more than 100000 options|more than 1000 faults/)
 })
 
+test('a file with 800 merged mappings, some of them within others, is read in the time of its options', () => {
+  const level = (i: number): string =>
+    `  k${i}: &k${i} { ${i === 0 ? '' : `<<: *k${i - 1}, `}algorithm: gcra, limit: ${i + 1}, window: 1m }\n`
+  const before = process.cpuUsage()
+  const { policies } = parseConfig(`policies:\n${Array.from({ length: 800 }, (_, i) => level(i)).join('')}`)
+  const { user, system } = process.cpuUsage(before)
+  assert.equal(policies.length, 800)
+  // 0.1 s; before, 8.9 s.
+  assert.ok(user + system < 3_000_000, `${user + system} µs`)
+})
+
 test('an empty password or authority of a store is a fault, and no message repeats an address', (t) => {
   const policies = 'policies: { api: { algorithm: gcra, limit: 7, window: 10s } }\n'
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))

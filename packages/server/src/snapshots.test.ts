@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -55,17 +66,36 @@ test('what is no file for a snapshot is said at the start, and left as it is', a
   const { file, yaml } = setUp(t)
   const folder = join(file, '..')
   const device = join(folder, 'null')
-  const isRoot = process.getuid?.() === 0
-  if (isRoot) execFileSync('mknod', [device, 'c', '1', '3'])
-  else execFileSync('mkfifo', [device])
+  const kind = putDevice(device)
   for (const [path, reason] of [
-    [device, isRoot ? 'is a device' : 'is a pipe'],
+    [device, kind],
     [folder, 'is a folder'],
     [join(folder, 'nowhere', 'keys'), 'is in a folder that does not exist'],
   ] as const)
     await assert.rejects(runService(t, yaml.replace(file, path)), new RegExp(`^SnapshotPlaceError: .*${reason}`))
+  const { code, err } = await ended(sluicegate(t, 'serve', '--config', configFile(t, yaml.replace(file, device))))
+  assert.equal(code, 1)
+  assert.match(err, new RegExp(`^sluicegate: \\S+null ${kind}, and a file is needed\\n$`))
   assert.ok(!statSync(device).isFile())
+  assert.deepEqual(readdirSync(folder), ['null'])
 })
+
+test('a device that takes the place of a snapshot meanwhile is left as it is', async (t) => {
+  const { file, yaml } = setUp(t)
+  const service = await runService(t, yaml)
+  const kind = putDevice(file)
+  await service.stop({ drainMs: 0, finishMs: 0 })
+  assert.ok(!statSync(file).isFile(), kind)
+  assert.ok(!existsSync(`${file}.next`))
+})
+
+/** What `/dev/null` is where this user may make one, else a pipe. Returns what the service calls it. */
+function putDevice(path: string): string {
+  const isRoot = process.getuid?.() === 0
+  if (isRoot) execFileSync('mknod', [path, 'c', '1', '3'])
+  else execFileSync('mkfifo', [path])
+  return isRoot ? 'is a device' : 'is a pipe'
+}
 
 test('one service has a snapshot at a time; the lock of one that was killed is none', async (t) => {
   const { file, yaml } = setUp(t)

@@ -1,5 +1,6 @@
 // What is written by mistake again and again, and what is said of it.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { test } from 'node:test'
 import express from 'express'
@@ -251,6 +252,36 @@ test('rateLimit itself in the place of what it makes says what to write', async 
   assert.match(said(limitFetch, new Request('http://a/')), /must be a policy, and not a request: write /)
   // Fastify lets what its plugins throw end the process, with this text.
   assert.match(said(limitFastify, fastify()), /write app\.register\(rateLimit\(policy\)\) instead of app\.register\(rateLimit\)/)
+})
+
+test('a policy in the place of middleware: frameworks look at its type alone, and say what docs/errors.md says of them', async () => {
+  const said: string[] = []
+  const use = (call: () => unknown): void => {
+    try {
+      call()
+    } catch (error) {
+      said.push((error as Error).message)
+    }
+  }
+  // A look at any member would let a policy answer in its own words.
+  const watched = new Proxy(policy, { get: (_, name) => assert.fail(`reads ${String(name)}`) }) as never
+  use(() => express().use(watched))
+  use(() => new Koa({ env: 'test' }).use(watched))
+  const hono = new Hono().use(watched).get('/', (context) => context.text('passed'))
+  hono.onError(({ message }, context) => {
+    said.push(message)
+    return context.text('', 500)
+  })
+  assert.equal((await hono.request('/')).status, 500)
+  const app = fastify()
+  await assert.rejects(
+    async () => app.register(policy as never),
+    ({ message }: Error) => said.push(message) > 0,
+  )
+  await app.close()
+  const page = readFileSync(new URL('../../../docs/errors.md', import.meta.url), 'utf8')
+  assert.equal(said.length, 4)
+  for (const message of said) assert.ok(page.includes(`\`${message}\``), message)
 })
 
 const LIMITS = {

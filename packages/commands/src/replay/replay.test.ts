@@ -269,6 +269,16 @@ describe('the command', () => {
     assert.deepEqual([await denied(), await denied('--ipv6-subnet', '64')], [4_700, 8 * 13 + 8 * 12])
   })
 
+  test('connections of one client are one key, whatever port a log of Envoy names', async (t) => {
+    const at = folder(t)
+    writeFileSync(join(at, 'c.yaml'), 'policies: { p: { algorithm: fixed-window, limit: 300, window: 1h } }')
+    const line = (i: number): string =>
+      `${JSON.stringify({ start_time: '2026-11-18T11:02:00.123Z', downstream_remote_address: `203.0.113.7:${40_000 + i}`, method: 'GET' })}\n`
+    writeFileSync(join(at, 'log'), Array.from({ length: 400 }, (_, i) => line(i)).join(''))
+    const { stdout } = await run(process.execPath, [MAIN, 'replay', '--config', join(at, 'c.yaml'), '--json', join(at, 'log')])
+    assert.equal(JSON.parse(stdout).candidates[0].denied, 100)
+  })
+
   for (const [i, [what, args, reason]] of (
     [
       ['a key that no line has', ['--key', '$remote_user'], /no line has a key for p: \$remote_user is empty in 1 requests/],

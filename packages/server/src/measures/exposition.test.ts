@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { type Exposed, exposition } from './exposition.js'
 
 test('thousands of values are written in steps of a few, and each of them once', () => {
-  const values = Array.from({ length: 5_000 }, (_, i) => ({ labels: { n: i }, value: i }))
+  const values = Array.from({ length: 10_000 }, (_, i) => ({ labels: { n: i }, value: i }))
   let read = 0
   function* reading(): Generator<(typeof values)[number]> {
     for (const sample of values) {
