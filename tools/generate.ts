@@ -17,6 +17,18 @@ const FILE = 'packages/sluicegate/core.wasm'
  */
 const PARTS = 3
 
+/** Of the runtime, whose types are not those of a browser. */
+const { Module } = (
+  globalThis as unknown as {
+    readonly WebAssembly: {
+      readonly Module: {
+        new (binary: Uint8Array): object
+        exports(module: object): readonly { readonly kind: string; readonly name: string }[]
+      }
+    }
+  }
+).WebAssembly
+
 /**
  * Compiles the core and writes it as modules, so that the library reads no file and runs wherever its modules load. Hexadecimal: base64 is
  * shorter on disk, but shifts repeated bytes against each other, and a compressed bundle is then 3.4 kB larger.
@@ -33,7 +45,16 @@ export async function embedWasm(): Promise<string> {
     await writeChanged(`${FOLDER}/core-wasm-${i + 1}.gen.ts`, text)
   }
   const imports = names.map((name, i) => `import { ${name} } from './core-wasm-${i + 1}.gen.js'\n`).join('')
-  await writeChanged(`${FOLDER}/core-wasm.gen.ts`, `${origin}${imports}\nexport const CORE_WASM_HEX: string = ${names.join(' + ')}\n`)
+  const numbers = Module.exports(new Module(binary))
+    .filter(({ kind }) => kind === 'global')
+    .map(({ name }) => `  | '${name}'\n`)
+  await writeChanged(
+    `${FOLDER}/core-wasm.gen.ts`,
+    [
+      `${origin}${imports}\nexport const CORE_WASM_HEX: string = ${names.join(' + ')}\n`,
+      `\n/** Numbers that the core exports: offsets in its memory, and names of outcomes. */\nexport type CoreNumber =\n${numbers.join('')}`,
+    ].join(''),
+  )
   return `${FOLDER}/core-wasm.gen.ts: ${binary.length} bytes of WebAssembly`
 }
 

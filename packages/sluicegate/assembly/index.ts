@@ -16,9 +16,8 @@ import * as bans from "./table/bans"
 import { cancelOnlyOf, change } from "./table/cas-loop"
 import { changePermitOf } from "./table/change-permit"
 import { homeLine, openTable } from "./table/layout"
-import { clear, isAsNoted, loadSaved, note, save } from "./table/saved-key"
+import { clear, isAsNoted, loadSaved, note, readSpent, save } from "./table/saved-key"
 import { find } from "./table/search"
-import { freeFound, restFound } from "./table/beside-holds"
 import * as holds from "./table/holds"
 import { changedHands as hasChangedHands, loadTable, saveBeside, saveEntries as saveTable } from "./table/saved-table"
 import * as takes from "./table/takes"
@@ -80,6 +79,11 @@ export function attach(section: usize): void {
   openSection(section)
   openTable()
   refresh()
+}
+
+/** Whether no other thread has the memory: true once it is made, false before a handle is given. */
+export function setAlone(alone: bool): void {
+  kcas.setAlone(alone)
 }
 
 /** Loads the policy in force; calls the host's `policyChanged` if it differs from this thread's copy. */
@@ -195,6 +199,11 @@ export function saveKey(low: u32, high: u32, nowUs: f64, takesOut: bool): f64 {
  */
 export function loadKey(low: u32, high: u32, nowUs: f64): f64 {
   return loadSaved(fingerprintFrom(low, high), homeLine(low), <i64>nowUs)
+}
+
+/** Of a key whose numbers the host reads, under the policy in force, the tokens that it has spent; the next numbers are those of its holds. */
+export function spentInSaved(nowUs: f64): f64 {
+  return <f64>readSpent(<i64>nowUs)
 }
 
 // A table that holds one key at a time, for one thread.
@@ -341,15 +350,6 @@ export function spendHold(
   kcas.stageIn(0)
   if (how != 0) signalRelease(high)
   return answer
-}
-
-/** Of the hold that was spent from last: what it had left, and what nobody held. */
-export function restFoundInHold(): f64 {
-  return <f64>restFound
-}
-
-export function freeBesideHolds(): f64 {
-  return <f64>freeFound
 }
 
 /** Moves the tokens of a hold to a later end. Returns the end that it has then; 0 if it had ended. */

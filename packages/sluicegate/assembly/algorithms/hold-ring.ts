@@ -146,19 +146,27 @@ export let isOver: bool = false
 /** Whether tokens have ended since `since`. */
 export let hasLapsed: bool = false
 
-/** Reads the ring of an entry whose state word, read before, is marked `held`. */
-export function readHoldRing(entry: usize, nowUs: i64): void {
+/**
+ * Reads of the ring of an entry, whose state word, read before, is marked `held`, only which it is and its time. False: it is none, as the state has
+ * changed since.
+ */
+export function readRingHead(entry: usize, nowUs: i64): bool {
   if (area == 0) openRings()
   ringWord = resolved(ringWordOf(entry))
   held = 0
-  lastEndUs = 0
-  isOver = true
-  hasLapsed = false
-  // The state has changed since.
-  if (namesNone(ringWord)) return
+  if (namesNone(ringWord)) return false
   ring = ringAt(ringWord & NUMBER_MASK)
   sinceUs = <i64>resolved(ring + SINCE)
   atUs = max<i64>(nowUs, sinceUs)
+  return true
+}
+
+/** Reads the whole ring. */
+export function readHoldRing(entry: usize, nowUs: i64): void {
+  lastEndUs = 0
+  isOver = true
+  hasLapsed = false
+  if (!readRingHead(entry, nowUs)) return
   for (let i: usize = 0; i < <usize>SLOTS * 8; i += 8) {
     const endUs = <i64>resolved(ring + ENDS + i)
     if (endUs <= sinceUs) continue

@@ -102,6 +102,11 @@ export function loadedValue(nowUs: i64): u64 {
   return isRate() ? rate.loadedRate(nowUs) : window.loadedWindow(nowUs)
 }
 
+/** Tokens that count at `nowUs` of the key last read, whose terms are those in force; not of permits. */
+export function countedTokens(nowUs: i64): i64 {
+  return isRate() || encoding == LOG ? spentTokens(nowUs) : window.countedAt(nowUs)
+}
+
 /** Tokens that the key last read has spent; after {@link loadedValue}. */
 export function spentTokens(nowUs: i64): i64 {
   if (isRate()) return rate.spentAtRate(nowUs)

@@ -138,6 +138,13 @@ function mostCounted(isExact: bool): i64 {
   return isExact ? width : min<i64>(capacity, width)
 }
 
+/** What of the key last read counts at `nowUs`, under the policy in force, which saved it. */
+export function countedAt(nowUs: i64): i64 {
+  if (encoding != FIXED) return usedAt(standing(nowUs))
+  loadedFixed(standing(nowUs))
+  return spent
+}
+
 /** What counted at `nowUs` under the policy that saved it. */
 function usedAt(nowUs: i64): i64 {
   const now = nowUs / fromWindowUs

@@ -2,9 +2,9 @@ import { CAS_RETRIES, STATE, base } from "../memory-map"
 import { HELD, LATE, RETRY, debt, noAnswer, setWait } from "../results"
 import { add, load } from "../atomics/atomics"
 import { addWord, closeDescriptor, commit, openDescriptor, resolved, stageIn, staging } from "../atomics/kcas"
-import { capacity, stride, unitsPerToken } from "../policy/policy"
-import { held, isOfRing, isRingUnchanged, nextVersion, ringWord, ringWordOf, sumOf } from "../algorithms/hold-ring"
-import { debtOf, isAhead, isChange, isUnchanged, stepped } from "../algorithms/key-state"
+import { stride } from "../policy/policy"
+import { held, isOfRing, isRingUnchanged, nextVersion, readRingHead, ringWord, ringWordOf, sumOf } from "../algorithms/hold-ring"
+import { isAhead, isChange, isUnchanged, stepped } from "../algorithms/key-state"
 import { boundOf, weight } from "../algorithms/rate"
 import { PEEK, PENALIZE, RESERVE, TAKE } from "../algorithms/verbs"
 import { replaceState } from "./replace-state"
@@ -17,9 +17,6 @@ let isSpending: bool = false
 let ofRest: i64 = 0
 let ofEndUs: i64 = 0
 let ofRing: u64 = 0
-/** What the hold still had, 0 when it has ended, and what nobody holds: as of before. */
-export let restFound: i64 = 0
-export let freeFound: i64 = 0
 
 /** The verbs up to {@link endSpending} are of a hold: a take spends from it what is within, a penalty spends all the same and ends it. */
 export function beginSpending(rest: i64, endUs: i64, ring: u64): void {
@@ -27,8 +24,6 @@ export function beginSpending(rest: i64, endUs: i64, ring: u64): void {
   ofRest = rest
   ofEndUs = endUs
   ofRing = ring
-  restFound = 0
-  freeFound = 0
 }
 
 export function endSpending(): void {
@@ -40,6 +35,18 @@ export function endSpending(): void {
   return verb == TAKE || verb == PEEK || verb == RESERVE || isSpending
 }
 
+/** Whether a take is of what its own hold still has: then it does not depend on what others hold, and no more of the ring is read. */
+export function isWithinHold(verb: i32, entry: usize, tokens: i64, nowUs: i64): bool {
+  if (!isSpending || verb != TAKE || tokens > ofRest || !readRingHead(entry, nowUs)) return false
+  const sum = sumOfHold()
+  return sum != 0 && tokens <= <i64>resolved(sum)
+}
+
+/** The sum in which the hold is, in the ring last read; 0 when it has ended. */
+@inline function sumOfHold(): usize {
+  return ofRest > 0 && isOfRing(ofRing) ? sumOf(ofEndUs) : 0
+}
+
 /** Applies the verb, and returns as `change` in cas-loop.ts does; HELD stands beside what was answered. */
 export function changeBesideHolds(verb: i32, entry: usize, state: u64, value: u64, us: i64, tokens: i64, bound: i64): f64 {
   let step = verb
@@ -47,13 +54,12 @@ export function changeBesideHolds(verb: i32, entry: usize, state: u64, value: u6
   let freed: i64 = 0
   let sum: usize = 0
   if (isSpending) {
-    sum = ofRest > 0 && isOfRing(ofRing) ? sumOf(ofEndUs) : 0
-    restFound = sum == 0 ? 0 : min<i64>(ofRest, <i64>resolved(sum))
-    others -= restFound
-    freed = verb == TAKE && tokens <= restFound ? tokens : restFound
+    sum = sumOfHold()
+    const rest = sum == 0 ? 0 : min<i64>(ofRest, <i64>resolved(sum))
+    others -= rest
+    freed = verb == TAKE && tokens <= rest ? tokens : rest
     // It was granted before: whatever the key owes by now.
-    if (tokens <= restFound) step = PENALIZE
-    if (verb != TAKE) freeFound = (capacity - max<i64>(debtOf(false, entry, value, us), 0)) / unitsPerToken - held
+    if (tokens <= rest) step = PENALIZE
   } else if (verb == RESERVE && held > 0) {
     // Nothing is reserved ahead of holds.
     step = TAKE

@@ -17,7 +17,7 @@ import { loadLog } from "../algorithms/saved-log"
 import { beginReading, endReading, sound } from "../algorithms/saved-numbers"
 import * as permits from "../algorithms/saved-permits"
 import {
-  areOwnTerms, bannedUs, hasHolds, isBanAlone, loadedValue, readHeadOfKey, readState, readTerms, saveHead, saveState, saveTerms, spentTokens,
+  areOwnTerms, bannedUs, countedTokens, hasHolds, isBanAlone, loadedValue, readHeadOfKey, readState, readTerms, saveHead, saveState, saveTerms, spentTokens,
 } from "../algorithms/saved-state"
 import { before, windowBefore } from "../algorithms/saved-window"
 import { INSERT, PENALIZE, RESET } from "../algorithms/verbs"
@@ -138,6 +138,16 @@ export function loadSaved(fingerprint: u64, home: i32, nowUs: i64): f64 {
   const answer = encoding == CONCURRENCY ? loadPermits(fingerprint, home, nowUs) : loadState(fingerprint, home, nowUs)
   const loaded = answer == 1 && hasHolds ? loadHolds(fingerprint, home, nowUs) : answer
   return loaded == 1 && !isOwn ? 2 : loaded
+}
+
+/** Reads the numbers of a key up to its holds: the tokens that it has spent, under the policy in force, which saved it. Not of permits. */
+export function readSpent(nowUs: i64): i64 {
+  refresh()
+  beginReading()
+  if (!readHeadOfKey() || isBanAlone) return 0
+  readTerms()
+  readState(nowUs)
+  return countedTokens(nowUs)
 }
 
 /** Adds what is held to what is held here. */

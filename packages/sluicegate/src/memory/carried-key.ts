@@ -85,19 +85,11 @@ function partsOf(limiter: Limiter): readonly MemoryLimiter[] | undefined {
 function isCarried(source: MemoryLimiter, target: MemoryLimiter, key: string): boolean {
   const { algorithm } = source.policyOf()
   if (source === target || algorithm === 'concurrency' || target.policyOf().algorithm === 'concurrency') return false
-  const isOther = formOf(algorithm) !== formOf(target.policyOf().algorithm) && source.hasKey(key)
-  // What a peek shows is enough where the algorithms differ.
-  const before = isOther ? source.peekAlone(key) : undefined
-  const held = isOther ? source.heldOf(key) : []
   const bytes = source.saveKey(key, true)
   if (bytes === undefined) return false
   try {
-    if (target.loadKey(key, bytes) || before === undefined) return true
-    const spent = Math.min(spentIn(source, before), target.policyOf().burst)
-    if (spent > 0) target.penalize(key, spent)
-    const isBlocked = !before.allowed && (before.remaining > 0 || before.retryAfterMs > before.resetAfterMs)
-    if (isBlocked) target.block(key, before.retryAfterMs)
-    target.carryHeld(key, held)
+    // Of another algorithm it is what it has spent.
+    if (!target.loadKey(key, bytes)) target.carryIn(key, bytes, source)
     return true
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
@@ -105,9 +97,4 @@ function isCarried(source: MemoryLimiter, target: MemoryLimiter, key: string): b
     source.loadKey(key, bytes)
     return false
   }
-}
-
-/** Algorithms whose keys are saved alike. */
-function formOf(algorithm: string): string {
-  return algorithm === 'gcra' ? 'token-bucket' : algorithm
 }

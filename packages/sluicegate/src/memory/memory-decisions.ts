@@ -11,12 +11,6 @@ import { warnOnce } from '../warn-once.js'
 import type { CoreHost, OpenCore } from './open-core.js'
 import { calendarIn, PolicyChange, publishedPolicy } from './policy-record.js'
 
-/** Tokens that are held until a time, in microseconds since the Unix epoch. */
-export interface HeldUntil {
-  readonly tokens: number
-  readonly endUs: number
-}
-
 /** Takes per call because of an early clock reading. */
 const MOST_READINGS = 8
 /** Looks at a clock until it has moved: more than a microsecond of them. */
@@ -117,7 +111,10 @@ export class MemoryDecisions {
     this.opened.begin(() => {
       const { core, section } = this.opened
       if (policy === undefined) core.attach(section)
-      else new PolicyChange(this.opened, policy).publish(this.nowUs())
+      else {
+        core.setAlone(true)
+        new PolicyChange(this.opened, policy).publish(this.nowUs())
+      }
       // `take` of the core is the fast path of buckets and GCRA; the other algorithms need `takeAny`.
       if (!(this.decoder instanceof RateDecoder)) core.take = core.takeAny
     })
@@ -268,15 +265,6 @@ export class MemoryDecisions {
   /** {@link peek}, whatever is held. */
   peekAlone(key: string, low: number, high: number, cost: number, nowUs: number): Decision {
     return this.foreseen(key, low, high, checkedCost(cost), nowUs, false)
-  }
-
-  /** What is held, by when it ends. */
-  heldOf(low: number, high: number, nowUs: number): readonly HeldUntil[] {
-    const { core } = this.opened
-    const held: HeldUntil[] = []
-    if (!Number.isNaN(core.peek(low, high, nowUs, 1)) || this.opened.reason() !== 'HELD') return held
-    for (let endUs = core.nextEnd(nowUs); endUs > 0; endUs = core.nextEnd(endUs)) held.push({ endUs, tokens: core.tokensAtEnd() })
-    return held
   }
 
   private foreseen(key: string, low: number, high: number, cost: number, nowUs: number, seesHolds: boolean, blockUs?: number): Decision {

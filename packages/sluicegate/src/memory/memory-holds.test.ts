@@ -1,7 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { attachLimiter, createLimiter } from '../create-limiter.js'
-import { allOf, concurrency, fixedWindow, gcra, levels, manualClock, slidingLog, slidingWindow, tokenBucket } from '../index.js'
+import {
+  allOf,
+  carryKey,
+  concurrency,
+  fixedWindow,
+  gcra,
+  type Limiter,
+  levels,
+  manualClock,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../index.js'
+import type { MemoryLimiter } from './memory-limiter.js'
 
 const START_MS = 1_789_000_020_000
 const HUNDRED = { limit: 100, window: '1m' } as const
@@ -330,5 +343,64 @@ test('a key that goes to a plan of another algorithm takes along what is held, w
     assert.equal(limiter.peek('eve').remaining, 20)
     clock.advance(18_000)
     assert.deepEqual([limiter.peek('eve').remaining, next.held], [50, 0])
+  }
+})
+
+test('what another thread opens in the instant in which a key goes to a plan of another algorithm goes along', () => {
+  const clock = manualClock(START_MS)
+  for (const policy of POLICIES) {
+    const before = createLimiter(policy, { clock }) as unknown as MemoryLimiter
+    const after = createLimiter(policy === POLICIES[0] ? fixedWindow(HUNDRED) : tokenBucket(HUNDRED), { clock })
+    before.take('ada', 10)
+    const { saveKey } = before
+    before.saveKey = (key, takesOut) => {
+      attachLimiter(before.handle(), { clock }).open('ada', { expect: 20 })
+      before.take('ada', 5)
+      return saveKey.call(before, key, takesOut)
+    }
+    assert.equal(carryKey([before as unknown as Limiter], after, 'ada'), true)
+    assert.equal(after.peek('ada').remaining, 65, policy.algorithm)
+    clock.advance(18_000)
+    assert.ok(after.peek('ada').remaining >= 85, policy.algorithm)
+    clock.advance(3_600_000)
+  }
+})
+
+test('a clock that steps back ends no hold earlier and none later than by its step, and gives nothing twice', () => {
+  for (const policy of POLICIES) {
+    const clock = manualClock(START_MS)
+    const limiter = createLimiter(policy, { clock })
+    const work = limiter.open('ada', { expect: 60, ttl: '4s' })
+    clock.advance(-3_000)
+    assert.deepEqual([work.held, work.add(10), limiter.peek('ada').remaining], [60, true, 40])
+    clock.advance(3_000)
+    assert.equal(work.held, 50)
+    clock.advance(5_000)
+    // It has ended: that is so for good.
+    const { remaining } = limiter.peek('ada')
+    limiter.take('ada', 1)
+    clock.advance(-5_000)
+    assert.ok(limiter.peek('ada').remaining <= remaining, policy.algorithm)
+    assert.equal(work.add(remaining + 1), false)
+    clock.advance(60_000 * 3)
+    assert.equal(limiter.peek('ada').remaining, 100, policy.algorithm)
+  }
+})
+
+test('work goes on beyond the end of a month where its time zone ends it, an hour of summer time included', () => {
+  const policy = fixedWindow({ limit: 100, window: 'month', timeZone: 'Europe/Rome' })
+  for (const endMs of [Date.UTC(2026, 9, 31, 23), Date.UTC(2026, 2, 31, 22), Date.UTC(2028, 1, 29, 23)]) {
+    const clock = manualClock(endMs - 1_000)
+    const limiter = createLimiter(policy, { clock })
+    assert.equal(limiter.take('ada', 30).resetAfterMs, 1_000)
+    const work = limiter.open('ada', { expect: 60 })
+    assert.equal(work.add(20), true)
+    clock.advance(999)
+    assert.deepEqual([limiter.peek('ada').remaining, work.add(20)], [10, true])
+    clock.advance(1)
+    // What was spent is of the old month; what is held is held in the new one, and spent there.
+    assert.deepEqual([work.held, limiter.peek('ada').remaining], [20, 80])
+    assert.deepEqual([work.add(20), work.add(80), work.add(1)], [true, true, false])
+    assert.deepEqual([work.used, work.over, limiter.peek('ada').remaining], [140, 0, 0])
   }
 })

@@ -18,7 +18,7 @@ import { type BookingService, type ReservationService, reservationOf, reserve, r
 import { Waiting } from '../waiting/waiting.js'
 import { fingerprint, high, low } from './fingerprint.js'
 import { type MemoryBooking, MemoryBookings } from './memory-bookings.js'
-import { type HeldUntil, MemoryDecisions } from './memory-decisions.js'
+import { MemoryDecisions } from './memory-decisions.js'
 import { type HoldingLimiter, MemoryHolds } from './memory-holds.js'
 import type { Core, CoreHost, OpenCore } from './open-core.js'
 import { PolicyChange, untouchedBytes } from './policy-record.js'
@@ -259,6 +259,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   handle(): LimiterHandle<Answer> {
     this.opened.core.look()
     const { memory, section } = this.opened
+    this.opened.core.setAlone(false)
     const { algorithm } = this.decisions.decoder.policy
     const clock = clockHandle(this.clock)
     const handle: MemoryHandle<Answer> = { sluicegate: 1, memory, section, algorithm, secret: [this.#k0, this.#k1], clock }
@@ -362,16 +363,14 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     return this.decisions.peekAlone(key, low, high, 1, this.decisions.nowUs())
   }
 
-  /** What is held of a key. */
-  heldOf(key: string): readonly HeldUntil[] {
-    this.hash(key)
-    return this.decisions.heldOf(low, high, this.decisions.nowUs())
-  }
-
-  /** Holds what was held of a key elsewhere, whatever it owes; nothing where there is no room. @throws {StoreError} `CONTENTION` */
-  carryHeld(key: string, held: readonly HeldUntil[]): void {
-    this.hash(key)
+  /** Adds what a key of another algorithm had spent, its block, and what is held of it, whatever it owes; the last where there is room. @throws {StoreError} */
+  carryIn(key: string, bytes: Uint8Array, from: MemoryLimiter): void {
     const nowUs = this.decisions.nowUs()
+    const { spent, bannedUs, held } = from.opened.readKey(nowUs, bytes)
+    const owed = Math.min(spent, this.policyOf().burst)
+    if (owed > 0) this.penalize(key, owed)
+    if (bannedUs > nowUs) this.block(key, (bannedUs - nowUs) / 1000)
+    this.hash(key)
     for (const { tokens, endUs } of held) this.decisions.answered(this.opened.core.carryHold(low, high, nowUs, tokens, endUs), key)
   }
 

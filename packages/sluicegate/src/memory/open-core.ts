@@ -4,7 +4,9 @@ import { onceInProcess } from '../once-in-process.js'
 import type { ReleaseWords } from '../waiting/release-watch.js'
 import { ByteReader, ByteWriter } from './byte-codec.js'
 import { ENTRIES_PER_LINE, grownBy, neededOfRuntime } from './core-memory.js'
-import { CORE_WASM_HEX } from './core-wasm.gen.js'
+import { CORE_WASM_HEX, type CoreNumber } from './core-wasm.gen.js'
+
+export type { CoreNumber }
 
 /** What the compiled core calls back. Rare. */
 export interface CoreHost {
@@ -26,6 +28,8 @@ export interface Core {
   /** Right after it: shared counters, and the budget, of new keys that find no room. */
   admitOverflow(counters: number, count: number, limit: number, windowUs: number): void
   attach(section: number): void
+  /** Says whether no other thread has the memory, which saves time: not before {@link Core.create}, and no longer than until a handle is given. */
+  setAlone(isAlone: boolean): void
   /** Of this thread's random numbers. */
   look(): void
   /** Does beforehand what a change of policy has to wait for. */
@@ -87,6 +91,8 @@ export interface Core {
   /** Puts a key as numbers, see {@link OpenCore.saveKey}. */
   saveKey(low: number, high: number, nowUs: number, takesOut: boolean): number
   loadKey(low: number, high: number, nowUs: number): number
+  /** Reads a saved key up to its holds. */
+  spentInSaved(nowUs: number): number
   clearKey(low: number, high: number, nowUs: number): void
   setGeneration(generation: number): void
   noteKey(low: number, high: number): void
@@ -163,6 +169,21 @@ const shared = /* @__PURE__ */ onceInProcess('core', (): { module?: WebAssembly.
 
 /** Whether a key was saved under the very numbers under which it was loaded, or under others of the algorithm. */
 export type LoadedAs = 'saved' | 'changed'
+
+/** Tokens that are held until a time, in microseconds since the Unix epoch. */
+export interface HeldUntil {
+  readonly tokens: number
+  readonly endUs: number
+}
+
+/** What saved bytes say of a key, see {@link OpenCore.readKey}. */
+export interface SavedKey {
+  /** Tokens. */
+  readonly spent: number
+  /** Microseconds since the Unix epoch; 0 if it is not blocked. */
+  readonly bannedUs: number
+  readonly held: readonly HeldUntil[]
+}
 
 /** By the answers of the core. */
 const LOADED_AS: readonly (LoadedAs | undefined)[] = [undefined, 'saved', 'changed']
@@ -253,6 +274,17 @@ export class OpenCore {
     return LOADED_AS[answered(this.core.loadKey(low, high, nowUs))]
   }
 
+  /** What a key that was saved here had spent, until when it is blocked, and what is held of it: all as of one moment. */
+  readKey(nowUs: number, bytes: Uint8Array): SavedKey {
+    const { core, numbers } = this
+    const reader = new ByteReader(bytes)
+    // Before it is which form follows.
+    const [, bannedUs] = [reader.whole(), reader.whole()]
+    numbers.read(bytes)
+    const spent = core.spentInSaved(nowUs)
+    return { spent, bannedUs, held: numbers.holds() }
+  }
+
   /**
    * All keys as bytes, which {@link OpenCore.loadTable} puts into a table of as many lines, piece by piece; other threads go on meanwhile. Each key is as it
    * was at one moment.
@@ -289,7 +321,7 @@ export class OpenCore {
   }
 
   /** A number that the core exports under this name. */
-  constant(name: string): number {
+  constant(name: CoreNumber): number {
     return (this.opened().exports[name] as WebAssembly.Global).value
   }
 
@@ -336,7 +368,7 @@ export class OpenCore {
   counters(): Omit<LimiterStats, 'memoryBytes' | 'decisions'> {
     if (this.later !== undefined) return { keys: 0, evictions: 0, refusals: 0, overflows: 0, casRetries: 0, contentions: 0 }
     const counters = new BigInt64Array(this.memory.buffer, this.section)
-    const counter = (name: string): number => Number(Atomics.load(counters, this.constant(name) / 8))
+    const counter = (name: CoreNumber): number => Number(Atomics.load(counters, this.constant(name) / 8))
     return {
       keys: counter('KEYS'),
       evictions: counter('EVICTIONS'),
@@ -348,11 +380,11 @@ export class OpenCore {
   }
 
   /** A field of a policy record that the core reads. */
-  field(record: number, name: string): number {
+  field(record: number, name: CoreNumber): number {
     return Number(new DataView(this.memory.buffer, record).getBigInt64(this.constant(name), true))
   }
 
-  setField(record: number, name: string, value: number): void {
+  setField(record: number, name: CoreNumber, value: number): void {
     new DataView(this.memory.buffer, record).setBigInt64(this.constant(name), BigInt(value), true)
   }
 
@@ -374,7 +406,7 @@ export class OpenCore {
   /** Those of the parts of the table that any key has entered. */
   private get entriesInUse(): number {
     const words = new BigInt64Array(this.memory.buffer, this.section)
-    const word = (name: string): number => Number(Atomics.load(words, this.constant(name) / 8))
+    const word = (name: CoreNumber): number => Number(Atomics.load(words, this.constant(name) / 8))
     const [first, second, grown] = [word('FIRST_LINES'), word('SECOND_LINES'), word('GROWN')]
     if (first === 0 || grown === 2) return this.entries
     return (first + (grown === 1 ? second : 0)) * ENTRIES_PER_LINE
@@ -397,7 +429,7 @@ export class OpenCore {
 
   /** Where what comes back before its time is counted. */
   releases(): ReleaseWords {
-    const at = (name: string): number => (this.section + this.constant(name)) / 4
+    const at = (name: CoreNumber): number => (this.section + this.constant(name)) / 4
     return {
       words: new Int32Array(this.memory.buffer),
       released: at('RELEASED'),
@@ -452,6 +484,13 @@ class KeyNumbers {
     this.reader = new ByteReader(bytes, begin)
     this.isWriting = false
     this.mark = begin
+  }
+
+  /** The holds of a key whose other numbers were read. */
+  holds(): readonly HeldUntil[] {
+    const held: HeldUntil[] = []
+    for (let left = this.reader.wholeOr(0); left > 0; left--) held.push({ endUs: this.reader.whole(), tokens: this.reader.whole() })
+    return held
   }
 
   /** Where what was read ends. */

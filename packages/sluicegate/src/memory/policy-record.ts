@@ -4,7 +4,7 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Algorithm, Policy } from '../policy/policy.js'
 import { ENCODINGS, type Encoding, numbersOf, type PolicyNumbers } from '../policy/policy-numbers.js'
 import { COUNTER_BYTES, ENTRIES_PER_LINE } from './core-memory.js'
-import type { OpenCore } from './open-core.js'
+import type { CoreNumber, OpenCore } from './open-core.js'
 
 // The part of a policy record that only JavaScript reads: numbers, then the name and the time zone as text.
 const LIMIT = 0
@@ -21,18 +21,18 @@ const ALGORITHMS: readonly Algorithm[] = ['token-bucket', 'gcra', 'fixed-window'
 const UTC_DAY: Calendar = { unit: 'day', timeZone: 'UTC' }
 
 /** The numbers of a record that the core reads, by their names there. */
-const FIELDS = {
-  RECORD_UNITS_PER_US: 'unitsPerUs',
-  RECORD_UNITS_PER_TOKEN: 'unitsPerToken',
-  RECORD_CAPACITY: 'capacity',
-  RECORD_WINDOW_US: 'windowUs',
-  RECORD_COUNT_BITS: 'countBits',
-  RECORD_NUMBER_BITS: 'numberBits',
-  RECORD_TICK_US: 'tickUs',
-  RECORD_SLOTS: 'slots',
-  RECORD_STRIDE: 'stride',
-  RECORD_CALENDAR: 'calendar',
-} as const satisfies Record<string, keyof PolicyNumbers>
+const FIELDS = [
+  ['RECORD_UNITS_PER_US', 'unitsPerUs'],
+  ['RECORD_UNITS_PER_TOKEN', 'unitsPerToken'],
+  ['RECORD_CAPACITY', 'capacity'],
+  ['RECORD_WINDOW_US', 'windowUs'],
+  ['RECORD_COUNT_BITS', 'countBits'],
+  ['RECORD_NUMBER_BITS', 'numberBits'],
+  ['RECORD_TICK_US', 'tickUs'],
+  ['RECORD_SLOTS', 'slots'],
+  ['RECORD_STRIDE', 'stride'],
+  ['RECORD_CALENDAR', 'calendar'],
+] as const satisfies readonly (readonly [CoreNumber, keyof PolicyNumbers])[]
 
 /**
  * A change to another policy in two steps: prepare, then publish. Where several policies change together, every step that can fail runs
@@ -77,7 +77,7 @@ export class PolicyChange {
     const seenEpoch = open.field(open.core.policyRecord(), 'RECORD_EPOCH')
     const { numbers, areas, before } = this.placed()
     const record = open.core.propose()
-    for (const [name, key] of Object.entries(FIELDS)) open.setField(record, name, numbers[key])
+    for (const [name, key] of FIELDS) open.setField(record, name, numbers[key])
     open.setField(record, 'RECORD_ENCODING', open.constant(numbers.encoding))
     open.setField(record, 'RECORD_EXTENSIONS', areas.current.address)
     describe(open.description(record), this.policy, areas)
@@ -132,7 +132,7 @@ export function calendarIn(open: OpenCore, record: number): Calendar {
 }
 
 function numbersIn(open: OpenCore, record: number): PolicyNumbers {
-  const numbers = Object.fromEntries(Object.entries(FIELDS).map(([name, key]) => [key, open.field(record, name)]))
+  const numbers = Object.fromEntries(FIELDS.map(([name, key]) => [key, open.field(record, name)]))
   return { ...(numbers as unknown as PolicyNumbers), encoding: encodingIn(open, record) }
 }
 
@@ -236,7 +236,7 @@ function bytesFor(open: OpenCore, stride: number): number {
  * addresses but no memory.
  */
 export function untouchedBytes(open: OpenCore): number {
-  const word = (name: string): number =>
+  const word = (name: CoreNumber): number =>
     Number(Atomics.load(new BigInt64Array(open.memory.buffer), (open.section + open.constant(name)) / 8))
   const counters = word('OVERFLOWS') === 0 ? word('OVERFLOW_COUNTER_COUNT') * COUNTER_BYTES : 0
   const [first, second, grown] = [word('FIRST_LINES'), word('SECOND_LINES'), word('GROWN')]

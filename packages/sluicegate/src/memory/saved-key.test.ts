@@ -221,6 +221,8 @@ test('bytes that no limiter wrote are refused, and change nothing', () => {
     const [policy] = policies as [Policy]
     const from = inMemory(createLimiter(policy, { clock }))
     for (let i = 0; i < 4; i++) from.take('k')
+    // What is held stands behind the numbers.
+    if (policy.algorithm !== 'concurrency') for (const ttl of ['1s', '10s', '1d'] as const) from.open('k', { expect: 1, ttl })
     const bytes = from.saveKey('k') as Uint8Array
     for (const cut of [0, 1, bytes.length - 1]) {
       const to = inMemory(createLimiter(policy, { clock }))
@@ -236,6 +238,17 @@ test('bytes that no limiter wrote are refused, and change nothing', () => {
       if (!to.loadKey('k', hostile)) assert.equal(to.stats().keys, 0)
       const { retryAfterMs, remaining } = to.take('k')
       assert.ok(retryAfterMs >= 0 && remaining >= 0 && remaining <= policy.burst, `${policy.name}: ${[...hostile]}`)
+      if (policy.algorithm !== 'concurrency') {
+        const work = to.open('k', { expect: 1, over: 'finish' })
+        work.add(2)
+        assert.ok(work.used + work.held <= 2 && to.peek('k').remaining >= 0, `${policy.name}: ${[...hostile]}`)
+        work.close()
+        // Whatever was said to be held ends by itself, at the latest after two days.
+        clock.advance(2 * 86_400_000)
+        to.reset('k')
+        assert.equal(to.peek('k').remaining, policy.burst, `${policy.name}: ${[...hostile]}`)
+        clock.advance(-2 * 86_400_000)
+      }
       to.take('other')
       to.penalize('k', 3)
       to.reset('k')

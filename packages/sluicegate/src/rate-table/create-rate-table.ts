@@ -2,7 +2,7 @@ import { checkedHotKeys, TopLists } from '../decision/hot-keys.js'
 import { createMemory, MOST_KEYS, sectionAt } from '../memory/core-memory.js'
 import { randomSecret } from '../memory/fingerprint.js'
 import { invalidHandle, isFounded } from '../memory/handle-check.js'
-import { OpenCore } from '../memory/open-core.js'
+import { type CoreNumber, OpenCore } from '../memory/open-core.js'
 import { checkInteger, checkOptions } from '../options/option-checks.js'
 import { type Clock, checkClock, clockFromHandle, preciseClock } from '../time/clock.js'
 import { LONGEST_NS } from './call-rate.js'
@@ -29,13 +29,13 @@ const UNITS_PER_TOKEN = 2
 /** No call goes by it. */
 const CAPACITY = 2 ** 52
 /** A record of the core that has numbers of rates, which come with the calls, except for the longest debt. */
-const RECORD: Readonly<Record<string, number>> = {
-  RECORD_UNITS_PER_US: UNITS_PER_US,
-  RECORD_UNITS_PER_TOKEN: UNITS_PER_TOKEN,
-  RECORD_CAPACITY: CAPACITY,
-  RECORD_WINDOW_US: LONGEST_NS / 1000,
-  RECORD_TICK_US: 1,
-}
+const RECORD: readonly (readonly [CoreNumber, number])[] = [
+  ['RECORD_UNITS_PER_US', UNITS_PER_US],
+  ['RECORD_UNITS_PER_TOKEN', UNITS_PER_TOKEN],
+  ['RECORD_CAPACITY', CAPACITY],
+  ['RECORD_WINDOW_US', LONGEST_NS / 1000],
+  ['RECORD_TICK_US', 1],
+]
 const NO_HOST = { policyChanged() {}, calendarWindowStart: () => 0, calendarWindowEnd: () => 0 }
 
 /**
@@ -91,7 +91,7 @@ function newTable({ maxKeys, growTo }: Pick<TableDescription, 'maxKeys' | 'growT
   const [first = 0, second = 0] = section.parts
   if (second > 0) core.addParts(first, second)
   const record = core.propose()
-  for (const [field, value] of Object.entries(RECORD)) opened.setField(record, field, value)
+  for (const [field, value] of RECORD) opened.setField(record, field, value)
   opened.setField(record, 'RECORD_ENCODING', opened.constant('ARRIVAL'))
   core.update(record, Math.round(clock.nowMs() * 1000), 0)
   return opened

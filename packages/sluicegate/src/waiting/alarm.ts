@@ -91,8 +91,8 @@ export class Alarm {
     this.cancelTimer = this.after(Math.max(0, Math.min(leftMs, LONGEST_TIMER_MS)), () => this.ring())
   }
 
-  /** Reports later: the caller that set an alert, or was rung, has not finished. */
-  private fail(error: unknown): void {
+  /** Reports an error, after which alerts cannot ring, but later: the caller that set an alert, or was rung, has not finished. */
+  fail(error: unknown): void {
     if (this.isFailing) return
     this.isFailing = true
     queueMicrotask(() => {

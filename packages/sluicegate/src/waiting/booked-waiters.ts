@@ -1,4 +1,5 @@
 import type { Decision } from '../decision/decision.js'
+import { StoreError } from '../errors.js'
 import { nameOf } from '../key.js'
 import type { Key } from '../limiter.js'
 import type { Alarm, Alert } from './alarm.js'
@@ -181,8 +182,9 @@ class BookedQueue<Answer extends Decision> implements Alert {
       const waiters = this.lifted()
       if (waiters.length > MOST_AT_ONCE) this.restUntilUs = nowUs + waiters.length * REST_US
       this.return(waiters)
-    } catch {
-      // The limiter is closed or its clock fails: waiters hear of it by the alarm, and keep their times until then.
+    } catch (error) {
+      // The limiter is closed or busy: waiters keep their times. With anything else, such as a clock that fails, all waits end.
+      if (!(error instanceof StoreError)) alarm.fail(error)
     }
   }
 

@@ -391,3 +391,18 @@ for (const policy of WINDOWS) {
     assert.deepEqual(late.passed, [])
   })
 }
+
+test('a fault where waits are made anew ends them with its error: nothing swallows it', async () => {
+  const { clock, limiter } = fixture(POLICIES[0] as Policy)
+  limiter.take('k', 10)
+  const waiting = limiter.wait('k')
+  const planted = new TypeError('planted')
+  Object.assign(limiter, {
+    isLate: () => {
+      throw planted
+    },
+  })
+  attachLimiter(limiter.handle(), { clock }).refund('k', 1)
+  await assert.rejects(waiting, planted)
+  limiter.close()
+})

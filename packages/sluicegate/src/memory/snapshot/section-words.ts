@@ -1,6 +1,6 @@
 import type { Policy } from '../../policy/policy.js'
 import type { OverflowBudget, SectionOptions } from '../core-memory.js'
-import type { OpenCore } from '../open-core.js'
+import type { CoreNumber, OpenCore } from '../open-core.js'
 
 // What a section says of its table and its options: the core's `memory-map.ts` has the layout.
 
@@ -23,14 +23,14 @@ export class SectionWords {
   }
 
   /** Of the word at an offset that the core exports by this name. */
-  at(name: string): number {
+  at(name: CoreNumber): number {
     return this.open.section + this.open.constant(name)
   }
 
   /** The table and its policy, for a snapshot. */
   described(policy: Policy): DescribedSection {
     const words = new BigUint64Array(this.open.memory.buffer)
-    const word = (name: string): number => Number(Atomics.load(words, this.at(name) / 8))
+    const word = (name: CoreNumber): number => Number(Atomics.load(words, this.at(name) / 8))
     const [lines, first, second] = [word('LINES'), word('FIRST_LINES'), word('SECOND_LINES')]
     return {
       policy,
@@ -43,7 +43,7 @@ export class SectionWords {
   /** The options that the section was made with. */
   get options(): SectionOptions {
     const words = new BigUint64Array(this.open.memory.buffer)
-    const word = (name: string): number => Number(Atomics.load(words, this.at(name) / 8))
+    const word = (name: CoreNumber): number => Number(Atomics.load(words, this.at(name) / 8))
     const [maxKeys, growTo, limit, windowUs] = [word('MAX_KEYS'), word('GROW_TO'), word('OVERFLOW_LIMIT'), word('OVERFLOW_WINDOW_US')]
     return {
       denyWhenFull: word('DENY_WHEN_FULL') !== 0,
