@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
+import { fleetHoldMismatch, turnsPassed } from 'sluicegate-testkit/holds/fleet-history.js'
+import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
+import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { createLimiter } from '../create-limiter.js'
+import { redisOver } from './redis.js'
+
+const HISTORIES = shortOrLong(12, 60)
+
+test(`processes that share a Redis spend no more than the policy, and what lost ones held is free again, in ${HISTORIES} random histories`, async (t) => {
+  const redis = await ownRedis()
+  t.after(() => redis.stop())
+  for (const seed of seedsFrom(1, HISTORIES)) {
+    const mismatch = await fleetHoldMismatch(seed, (clock) => {
+      const time = new GivenTime(redis.runner, clock)
+      const store = redisOver(time, { prefix: `history ${seed}` })
+      return {
+        limiter: (policy) => createLimiter(policy, { store, clock, mode: 'exact', outage: 'closed', timeout: 60_000 }),
+        async settled() {
+          for (let idle = 0; idle < 2; idle = time.underway > 0 ? 0 : idle + 1) await turnsPassed()
+        },
+      }
+    })
+    assert.equal(mismatch, undefined)
+  }
+})

@@ -1,0 +1,269 @@
+import {
+  allOf,
+  fixedWindow,
+  gcra,
+  type Hold,
+  type ManualClock,
+  manualClock,
+  type Policy,
+  type SharedLimiter,
+  tokenBucket,
+} from 'sluicegate'
+import { Random } from '../random.js'
+
+type Awaitable<Value> = Value | Promise<Value>
+type Work = Hold<Awaitable<boolean>, 'later'>
+
+const STEPS = 80
+const PROCESSES = 3
+/** The beginning of an hour, which no history outlasts. */
+const START_MS = 1_789_002_000_000
+/** What a double rounds. */
+const ROUNDING = 1e-6
+
+/** A store that the processes of one history share. */
+export interface HistoryStore {
+  /** The limiter of one more process. */
+  limiter(policy: Policy): SharedLimiter
+  /** Until the store has answered what it was asked. */
+  settled(): Promise<void>
+  end?(): Promise<void>
+}
+
+/** A budget of one key of one level in whole numbers, which counts what was spent when it was. */
+class Budget {
+  private level: number
+  private burst: number
+  private atMs = START_MS
+  private readonly perMs: number
+
+  constructor({ algorithm, limit, burst, windowMs }: Policy) {
+    this.perMs = algorithm === 'fixed-window' ? 0 : limit / windowMs
+    this.burst = burst
+    this.level = burst
+  }
+
+  /** What is left after it; below zero it was too much. */
+  spend(tokens: number, nowMs: number): number {
+    this.level = this.leftAt(nowMs) - tokens
+    this.atMs = nowMs
+    return this.level
+  }
+
+  leftAt(nowMs: number): number {
+    return Math.min(this.burst, this.level + (nowMs - this.atMs) * this.perMs)
+  }
+
+  /** Another burst. Returns what was spent above it, which counts no more: a store learns of the new one with the next call. */
+  update({ burst }: Policy, nowMs: number): number {
+    const spent = this.burst - this.leftAt(nowMs)
+    this.level = burst - Math.min(burst, spent)
+    this.atMs = nowMs
+    this.burst = burst
+    return Math.max(0, spent - burst)
+  }
+}
+
+interface Process {
+  limiter: SharedLimiter
+  works: { readonly work: Work; readonly keys: readonly string[] }[]
+}
+
+/**
+ * What is wrong with a random history of processes that share a store: they open, add, close, take, are lost, and change to another plan, on one to
+ * three levels whose keys they share in part. Undefined when each level of each key was within its policy at every moment, but for what was counted
+ * as over, and when what lost processes held is free in the end.
+ */
+export async function fleetHoldMismatch(seed: number, open: (clock: ManualClock) => Awaitable<HistoryStore>): Promise<string | undefined> {
+  const random = new Random(seed)
+  const clock = manualClock(START_MS)
+  const levels = random.pick([1, 1, 2, 3])
+  const store = await open(clock)
+  const history = new History(random, clock, store, levels)
+  try {
+    const wrong = (await history.run()) ?? (await history.ended())
+    return wrong === undefined ? undefined : `seed ${seed}: ${wrong}`
+  } finally {
+    for (const { limiter } of history.processes) limiter.close()
+    await store.end?.()
+  }
+}
+
+class History {
+  readonly processes: Process[]
+  private readonly random: Random
+  private readonly clock: ManualClock
+  private readonly store: HistoryStore
+  private parts: readonly Policy[]
+  private readonly budgets = new Map<string, Budget>()
+  /** Tokens that were beyond the policy, of whichever key, and those that lost processes may have spent. */
+  private over = 0
+  private lost = 0
+
+  constructor(random: Random, clock: ManualClock, store: HistoryStore, levels: number) {
+    this.random = random
+    this.clock = clock
+    this.store = store
+    this.parts = Array.from({ length: levels }, (_, i) => randomPolicy(random, `level ${i}`))
+    this.processes = Array.from({ length: PROCESSES }, () => this.begun())
+  }
+
+  async run(): Promise<string | undefined> {
+    for (let step = 0; step < STEPS; step++) {
+      const wrong = await this.step(this.random.pick(this.processes))
+      if (wrong !== undefined) return `step ${step}: ${wrong}`
+    }
+    return undefined
+  }
+
+  /** Once all that lost processes held has ended. */
+  async ended(): Promise<string | undefined> {
+    for (const { works } of this.processes) for (const { work } of works) await this.passing(work.close())
+    await this.later(3_000)
+    const { limiter } = this.processes[0] as Process
+    for (const user of USERS) {
+      const keys = this.keysOf(user)
+      const decision = await this.passing(limiter.peek(keyOf(keys)))
+      const parts = decision?.parts ?? (decision === undefined ? [] : [decision])
+      for (const [i, { remaining }] of parts.entries()) {
+        const left = Math.floor(this.budgetOf(i, keys[i] as string).leftAt(this.clock.nowMs()) + ROUNDING)
+        const what = `${remaining} are left of ${left} on level ${i} of ${keys[i]}`
+        if (remaining > Math.max(0, left)) return what
+        if (remaining < left - this.lost - 1) return `${what}, though only ${this.lost} were lost`
+      }
+    }
+    return undefined
+  }
+
+  private async step(process: Process): Promise<string | undefined> {
+    const { random } = this
+    const { limiter, works } = process
+    const own = works.length === 0 ? undefined : random.pick(works)
+    const keys = this.keysOf(random.pick(USERS))
+    switch (random.integer(0, 15)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3: {
+        const over = random.chance(0.25) ? 'finish' : 'cut'
+        const work = await this.passing(limiter.open(keyOf(keys), { expect: random.integer(1, 40), ttl: '1s', over }))
+        if (work?.allowed) works.push({ work, keys })
+        return undefined
+      }
+      case 4:
+      case 5:
+      case 6:
+      case 7:
+      case 8:
+      case 9: {
+        if (own === undefined) return undefined
+        const [cost, before] = [random.integer(0, 11), own.work.over]
+        if (!(await this.passing(own.work.add(cost)))) return undefined
+        this.over += own.work.over - before
+        return this.spend(own.keys, cost, `an add of ${cost}`)
+      }
+      case 10:
+      case 11: {
+        if (own === undefined) return undefined
+        const { used, over } = own.work
+        await this.passing(own.work.close(random.chance(0.3) ? used + random.integer(0, 9) : undefined))
+        this.over += own.work.over - over
+        works.splice(works.indexOf(own), 1)
+        return this.spend(own.keys, own.work.used - used, 'a close')
+      }
+      case 12: {
+        const cost = random.integer(1, 20)
+        const taken = await this.passing(limiter.take(keyOf(keys), cost))
+        return taken?.allowed ? this.spend(keys, cost, `a take of ${cost}`) : undefined
+      }
+      case 13:
+        if (random.chance(0.3)) await this.update()
+        return undefined
+      case 14:
+        for (const { work } of works) this.lost += work.held
+        limiter.close()
+        Object.assign(process, this.begun())
+        return undefined
+      default:
+        await this.later(random.integer(0, 499))
+        return undefined
+    }
+  }
+
+  /** Another plan, everywhere at once. What was held under a larger one is charged all the same. */
+  private async update(): Promise<void> {
+    const nowMs = this.clock.nowMs()
+    this.parts = this.parts.map((policy) => madeOf(policy.algorithm, this.random.integer(60, 240), policy.name))
+    for (const { limiter, works } of this.processes) {
+      limiter.update(policyOf(this.parts))
+      for (const { work } of works) this.over += work.held
+    }
+    for (const [name, budget] of this.budgets) this.lost += budget.update(this.parts[Number(name[0])] as Policy, nowMs)
+  }
+
+  private begun(): Process {
+    return { limiter: this.store.limiter(policyOf(this.parts)), works: [] }
+  }
+
+  private keysOf(user: string): readonly string[] {
+    return ['org', 'team', user].slice(3 - this.parts.length)
+  }
+
+  private budgetOf(level: number, key: string): Budget {
+    const name = `${level} ${key}`
+    const budget = this.budgets.get(name) ?? new Budget(this.parts[level] as Policy)
+    this.budgets.set(name, budget)
+    return budget
+  }
+
+  private spend(keys: readonly string[], tokens: number, what: string): string | undefined {
+    for (const [i, key] of keys.entries()) {
+      const left = this.budgetOf(i, key).spend(tokens, this.clock.nowMs())
+      if (left < -this.over - ROUNDING) return `${what} leaves ${left} on level ${i} of ${key}, ${this.over} over`
+    }
+    return undefined
+  }
+
+  /** The value of a promise, for which time goes by where others were first at the store. */
+  private async passing<Value>(answer: Awaitable<Value> | undefined): Promise<Value | undefined> {
+    let isOver = false
+    const ended = Promise.resolve(answer).finally(() => {
+      isOver = true
+    })
+    for (await this.store.settled(); !isOver; await this.store.settled()) this.clock.advance(1)
+    return ended
+  }
+
+  /** No process stands still for long: what it reports too late has been charged. */
+  private async later(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 40) {
+      this.clock.advance(Math.min(left, 40))
+      await this.store.settled()
+    }
+  }
+}
+
+const USERS = ['ada', 'eve'] as const
+
+function keyOf(keys: readonly string[]): string | readonly string[] {
+  return keys.length === 1 ? (keys[0] as string) : keys
+}
+
+function policyOf(parts: readonly Policy[]): Policy {
+  return parts.length === 1 ? (parts[0] as Policy) : allOf(parts)
+}
+
+function randomPolicy(random: Random, name: string): Policy {
+  return madeOf(random.pick(['fixed-window', 'token-bucket', 'gcra'] as const), random.integer(60, 240), name)
+}
+
+/** Buckets have one rate: between two, a store would go on at the old one until its next call. */
+function madeOf(algorithm: Policy['algorithm'], burst: number, name: string): Policy {
+  if (algorithm === 'fixed-window') return fixedWindow({ limit: burst, window: '1h', name })
+  return (algorithm === 'gcra' ? gcra : tokenBucket)({ limit: 120, window: '1m', burst, name })
+}
+
+/** What was asked in this process has been answered. */
+export async function turnsPassed(): Promise<void> {
+  for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
