@@ -1,4 +1,4 @@
-// The app between nginx and the model: reserves an estimate of tokens, calls the model, and commits what the model has used.
+// The app between nginx and the model: holds tokens for an answer, calls the model, and closes the hold with what the model has used.
 //
 //   node examples/model-tokens/app.mjs                               tokens over HTTP
 //   SLUICEGATE_GRPC=127.0.0.1:8081 node examples/model-tokens/app.mjs   tokens over gRPC
@@ -8,11 +8,11 @@ const MODEL = process.env.MODEL_URL ?? 'http://127.0.0.1:3001'
 const PORT = Number(process.env.PORT ?? 3000)
 /** The longest time of an answer of the model. */
 const MODEL_MS = Number(process.env.MODEL_MS ?? 60_000)
-/** A reservation outlives the answer that it is for. */
+/** A hold outlives the answer that it is for. */
 const TTL_MS = Number(process.env.TTL_MS ?? MODEL_MS + 5_000)
 const MAX_BODY = 100_000
 
-const { reserve, commit } = await import(process.env.SLUICEGATE_GRPC ? './over-grpc.mjs' : './over-http.mjs')
+const { open, close } = await import(process.env.SLUICEGATE_GRPC ? './over-grpc.mjs' : './over-http.mjs')
 
 const server = createServer((request, response) => {
   complete(request, response).catch((error) => {
@@ -28,28 +28,33 @@ async function complete(request, response) {
   if (typeof prompt !== 'string' || !(max_tokens >= 1)) return reply(response, 400, { error: 'prompt and max_tokens' })
   const user = request.headers['x-user']
   // About four characters make a token; the answer has at most max_tokens.
-  const estimate = Math.ceil(prompt.length / 4) + Math.ceil(max_tokens)
-  const { id, retryAfter } = await reserve(user, estimate, TTL_MS)
+  const asked = Math.ceil(prompt.length / 4)
+  const { id, retryAfter } = await open(user, asked + Math.ceil(max_tokens), TTL_MS)
   if (id === undefined) {
     // The model was not called.
     if (retryAfter !== null) response.setHeader('Retry-After', retryAfter)
     return reply(response, 429, { error: 'no tokens left for this request' })
   }
-  // A client that gives up ends the call here. What the model has used by then is not known: the reservation lapses and stays charged.
-  const answer = await fetch(`${MODEL}/complete`, {
-    method: 'POST',
-    body: JSON.stringify({ prompt, max_tokens }),
-    signal: AbortSignal.any([gone.signal, AbortSignal.timeout(MODEL_MS)]),
-  })
-  if (!answer.ok) {
-    // The model has refused the request, and used nothing.
-    await answer.body?.cancel()
-    await commit(user, id, 0)
-    return reply(response, 502, { error: `the model answers ${answer.status}` })
+  // A client that gives up ends the call here. What the model has said by then is not known: the prompt counts.
+  let used = asked
+  try {
+    const answer = await fetch(`${MODEL}/complete`, {
+      method: 'POST',
+      body: JSON.stringify({ prompt, max_tokens }),
+      signal: AbortSignal.any([gone.signal, AbortSignal.timeout(MODEL_MS)]),
+    })
+    if (!answer.ok) {
+      // The model has refused the request, and used nothing.
+      used = 0
+      await answer.body?.cancel()
+      return reply(response, 502, { error: `the model answers ${answer.status}` })
+    }
+    const { text, usage } = await answer.json()
+    used = usage.total_tokens
+    reply(response, 200, { text, usage })
+  } finally {
+    if (!(await close(id, used))) console.error(`a hold has ended before its close: ${used} tokens are not counted`)
   }
-  const { text, usage } = await answer.json()
-  if (!(await commit(user, id, usage.total_tokens))) console.error(`a reservation of ${estimate} tokens has lapsed before its commit`)
-  reply(response, 200, { text, usage })
 }
 
 async function bodyOf(request) {

@@ -1,38 +1,34 @@
-// Tokens of a user, reserved and committed over kuadrant.service.ratelimit.v1.
+// Tokens of a user, held and spent over sluicegate.v1.Limiter.
 import { fileURLToPath } from 'node:url'
 import { credentials, loadPackageDefinition, status } from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
 
 const SERVICE = process.env.SLUICEGATE_GRPC ?? '127.0.0.1:8081'
-const DOMAIN = 'models'
 
 // In your own project: the folder `proto` of the package sluicegate-server.
 const folder = fileURLToPath(new URL('../../packages/server/proto', import.meta.url))
-const files = loadSync('kuadrant/service/ratelimit/v1/kuadrantrls.proto', { includeDirs: [folder], keepCase: true, enums: String })
-const { RateLimitService } = loadPackageDefinition(files).kuadrant.service.ratelimit.v1
-const client = new RateLimitService(SERVICE, credentials.createInsecure())
+const files = loadSync('sluicegate/v1/limiter.proto', { includeDirs: [folder], keepCase: true, longs: Number })
+const { Limiter } = loadPackageDefinition(files).sluicegate.v1
+const client = new Limiter(SERVICE, credentials.createInsecure())
 
-/** Takes `amount` tokens of the user. `undefined` in `id`: denied, and nothing was taken. */
-export async function reserve(user, amount, ttlMs) {
+/** Holds `most` tokens of the user, which spends nothing. `undefined` in `id`: denied. */
+export async function open(user, most, ttlMs) {
   const ttl = { seconds: Math.floor(ttlMs / 1_000), nanos: (ttlMs % 1_000) * 1e6 }
-  const { code, reservation_id } = await call('Reserve', { domain: DOMAIN, descriptors: [of(user)], amount, ttl })
-  // This protocol does not say when to try again.
-  return { id: code === 'OK' ? reservation_id : undefined, retryAfter: null }
+  const { decision, hold_id } = await call('Open', { policy: 'model-tokens', keys: [user], expect: { tokens: most }, ttl })
+  const after = decision.retry_after
+  return { id: decision.allowed ? hold_id : undefined, retryAfter: after ? after.seconds + Math.ceil(after.nanos / 1e9) : null }
 }
 
-/** Corrects the reservation to what was used: the rest comes back, more is charged. False when it has lapsed: it stays charged as reserved. */
-export async function commit(user, id, actual) {
+/** Spends what was used, and frees the rest. False when the hold has ended: nothing is spent. */
+export async function close(id, used) {
   try {
-    await call('Commit', { domain: DOMAIN, descriptors: [of(user)], reservation_id: id, actual_amount: actual })
+    // Numbered, it may be repeated when its answer is lost.
+    await call('Close', { hold_id: id, cost: { tokens: used }, call: 1 })
     return true
   } catch (error) {
     if (error.code === status.NOT_FOUND) return false
     throw error
   }
-}
-
-function of(user) {
-  return { entries: [{ key: 'user', value: user }] }
 }
 
 function call(method, request) {
