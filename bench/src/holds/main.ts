@@ -2,9 +2,18 @@ import { createLimiter, fixedWindow, type Limiter, levels, type Policy, tokenBuc
 import { givenOptions, QUICK_RESULTS, RAW } from '../committed-form.js'
 import { machine } from '../machine.js'
 import { printReport, writeResults } from '../report.js'
+import { installRivals } from '../rivals.js'
 import { type Table, tableOf, whole } from '../table.js'
-import { CHECKING, holding, METER, type Metering, reserving } from './metering.js'
-import { CHECKING_THERE, holdingThere, METER_THERE, opensAtOnce, type RedisRow, streamedOverRedis } from './over-redis.js'
+import { CHECKING, CHECKING_THERE, holding, METER, type Metering, reserving } from './metering.js'
+import {
+  CHECKING_OVER_REDIS,
+  holdingOverRedis,
+  METER_OVER_REDIS,
+  opensAtOnce,
+  type RedisRow,
+  reservingOverRedis,
+  streamedOverRedis,
+} from './over-redis.js'
 import { type StreamsRow, streamed } from './streams.js'
 
 const USAGE = `npm run bench:holds -- [--quick] [--sweep] [--json FILE]
@@ -32,18 +41,22 @@ const WAYS: readonly Metering[] = [
   reserving(256),
   CHECKING,
   METER,
-]
-const WAYS_THERE = [
-  holdingThere("open 'learned', wait", { most: 4096, over: 'wait' }),
-  holdingThere("open 'learned', cut", { most: 4096, over: 'cut' }),
   CHECKING_THERE,
-  METER_THERE,
 ]
+const WAYS_OVER_REDIS = [
+  holdingOverRedis("open 'learned', wait", { most: 4096, over: 'wait' }),
+  holdingOverRedis("open 'learned', cut", { most: 4096, over: 'cut' }),
+  reservingOverRedis(1024),
+  CHECKING_OVER_REDIS,
+  METER_OVER_REDIS,
+]
+const STREAMS = [32, 128]
 const EXPECTATIONS = [50, 129, 211, 300, 424, 601, 1000]
 const SWEEP = (['wait', 'cut'] as const).flatMap((over) =>
   EXPECTATIONS.map((expect) => holding(`open ${expect}, ${over}`, { expect, over })),
 )
 
+installRivals()
 await run()
 
 async function run(): Promise<void> {
@@ -51,23 +64,29 @@ async function run(): Promise<void> {
   const rows: (StreamsRow & { readonly policy: string; readonly streams: number })[] = []
   const tables: Table[] = []
   for (const policy of POLICIES) {
-    for (const streams of [32, 128]) {
+    for (const streams of STREAMS) {
       const of: StreamsRow[] = []
-      for (const way of ways) of.push(await streamed(policy, way, streams, values.quick ? 2 : 20))
+      for (const way of ways) if (way.counts(policy)) of.push(await streamed(policy, way, streams, values.quick ? 2 : 20))
       rows.push(...of.map((row) => ({ ...row, policy: policy.algorithm, streams })))
       tables.push(waysTable(`${policy.algorithm}, ${streams} streams`, of, { 'tokens in them': ({ wasted }) => percent(wasted) }))
     }
   }
   const costs = costsOf(values.quick ? 200_000 : 2_000_000)
   tables.push(tableOf({ name: 'a piece, in process' }, Object.entries(costs), { '': ([what]) => what, ns: ([, ns]) => ns.toFixed(0) }))
-  const overRedis: RedisRow[] = []
-  for (const way of WAYS_THERE) overRedis.push(await streamedOverRedis(POLICIES[1] as Policy, way, 32, values.quick ? 1 : 5))
-  tables.push(
-    waysTable('over Redis, fixed-window, 32 streams', overRedis, {
-      'calls per 1,000 pieces': ({ calls }) => calls.toFixed(1),
-      'ns a piece': ({ ns }) => whole(ns),
-    }),
-  )
+  const overRedis: (RedisRow & { readonly policy: string; readonly streams: number })[] = []
+  for (const policy of POLICIES) {
+    for (const streams of STREAMS) {
+      const of: RedisRow[] = []
+      for (const way of WAYS_OVER_REDIS) of.push(await streamedOverRedis(policy, way, streams, values.quick ? 1 : 2))
+      overRedis.push(...of.map((row) => ({ ...row, policy: policy.algorithm, streams })))
+      tables.push(
+        waysTable(`over Redis, ${policy.algorithm}, ${streams} streams`, of, {
+          'calls per 1,000 pieces': ({ calls }) => calls.toFixed(1),
+          'ns a piece': ({ ns }) => whole(ns),
+        }),
+      )
+    }
+  }
   const atOnce = await opensAtOnce()
   tables.push(
     tableOf({ name: '1,000 opens of 0.10 at once against 5.00, over Redis' }, [atOnce], {

@@ -3,6 +3,7 @@ import { Random } from 'sluicegate-testkit'
 import { GivenTime } from 'sluicegate-testkit/redis/given-time.js'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { redisOver } from '../../../packages/sluicegate/dist/redis/redis.js'
+import { again, counted, type Metered } from './metering.js'
 import { answerLength, Spent, START_MS, type StreamsRow } from './streams.js'
 
 const PIECE_MS = 20
@@ -17,49 +18,49 @@ export interface RedisRow extends StreamsRow {
   readonly ns: number
 }
 
-interface Answer {
-  piece(): boolean | Promise<boolean>
-  end(): Promise<unknown> | undefined
-}
-
 /** A way to keep answers within a budget over a store. A number: milliseconds until it is worth trying again. */
 export interface StoreMetering {
   readonly name: string
-  begin(limiter: SharedLimiter): Promise<Answer | number>
+  begin(limiter: SharedLimiter): Promise<Metered | number>
 }
 
-export function holdingThere(name: string, options: OpenOptions): StoreMetering {
+export function holdingOverRedis(name: string, options: OpenOptions): StoreMetering {
   return {
     name,
     async begin(limiter) {
       const work: Hold<boolean | Promise<boolean>, 'later'> = await limiter.open(KEY, options)
-      if (!work.allowed) return Math.max(20, work.retryAfterMs)
+      if (!work.allowed) return again(work.retryAfterMs)
       return { piece: () => work.add(1), end: () => work.close() }
     },
   }
 }
 
+/** What the budget pays is charged before, and corrected afterwards. */
+export function reservingOverRedis(tokens: number): StoreMetering {
+  return {
+    name: `reserve ${tokens.toLocaleString('en')}, settle`,
+    async begin(limiter) {
+      const reservation = await limiter.reserve(KEY, tokens, { maxWait: 0 })
+      return reservation.allowed ? counted((sent) => reservation.settle(sent)) : again(reservation.waitMs)
+    },
+  }
+}
+
 /** As most gateways do. */
-export const CHECKING_THERE: StoreMetering = {
+export const CHECKING_OVER_REDIS: StoreMetering = {
   name: 'check, charge at the end',
   async begin(limiter) {
     const { allowed, retryAfterMs } = await limiter.peek(KEY, 1)
-    if (!allowed) return Math.max(20, retryAfterMs)
-    let sent = 0
-    const piece = (): boolean => {
-      sent++
-      return true
-    }
-    return { piece, end: () => (sent > 0 ? limiter.penalize(KEY, sent) : undefined) }
+    return allowed ? counted((sent) => (sent > 0 ? limiter.penalize(KEY, sent) : undefined)) : again(retryAfterMs)
   },
 }
 
 /** A call for each piece, and nothing held. */
-export const METER_THERE: StoreMetering = {
+export const METER_OVER_REDIS: StoreMetering = {
   name: 'a take for each piece',
   async begin(limiter) {
     const { allowed, retryAfterMs } = await limiter.peek(KEY, 1)
-    if (!allowed) return Math.max(20, retryAfterMs)
+    if (!allowed) return again(retryAfterMs)
     return { piece: async () => (await limiter.take(KEY, 1)).allowed, end: () => undefined }
   },
 }
@@ -80,7 +81,7 @@ export async function streamedOverRedis(policy: Policy, metering: StoreMetering,
   const spent = new Spent(policy)
   const endMs = minutes * 60_000
   let [begun, cut, sent, wasted, ns] = [0, 0, 0, 0, 0]
-  const client = { work: undefined as Answer | undefined, length: 0, sent: 0, nextMs: 0, isBusy: false }
+  const client = { work: undefined as Metered | undefined, length: 0, sent: 0, nextMs: 0, isBusy: false }
   const all = Array.from({ length: streams }, (_, i) => ({ ...client, nextMs: i }))
   const settled = async (): Promise<void> => {
     for (let idle = 0; idle < IDLE_TURNS; idle = time.underway > 0 ? 0 : idle + 1) await new Promise((resolve) => setImmediate(resolve))
@@ -89,12 +90,12 @@ export async function streamedOverRedis(policy: Policy, metering: StoreMetering,
     if (stream.work === undefined) {
       const work = await metering.begin(limiter)
       if (typeof work === 'number') {
-        stream.nextMs += Math.min(work, 60_000)
+        stream.nextMs += work
         return
       }
       Object.assign(stream, { work, length: answerLength(random), sent: 0 })
     }
-    const work = stream.work as unknown as Answer
+    const work = stream.work as unknown as Metered
     const from = process.hrtime.bigint()
     const may = await work.piece()
     ns += Number(process.hrtime.bigint() - from)

@@ -1,4 +1,4 @@
-import { createLimiter, manualClock, type Policy } from 'sluicegate'
+import { manualClock, type Policy } from 'sluicegate'
 import { Random } from 'sluicegate-testkit'
 import type { Metered, Metering } from './metering.js'
 
@@ -29,7 +29,6 @@ export function answerLength(random: Random): number {
 /** A piece is a token, and a stream sends 50 a second. */
 const PIECE_MS = 20
 export const START_MS = 1_789_000_020_000
-const KEY = 'acme'
 
 export interface StreamsRow {
   readonly name: string
@@ -54,7 +53,7 @@ interface Stream {
 export async function streamed(policy: Policy, metering: Metering, streams: number, minutes: number): Promise<StreamsRow> {
   const random = new Random(47)
   const clock = manualClock(START_MS)
-  const limiter = createLimiter(policy, { clock })
+  const meter = metering.meter(policy, clock)
   const spent = new Spent(policy)
   const all = Array.from({ length: streams }, (_, i): Stream => ({ work: undefined, length: 0, sent: 0, nextMs: i, isWaiting: false }))
   const warmMs = 2 * 60_000
@@ -82,15 +81,25 @@ export async function streamed(policy: Policy, metering: Metering, streams: numb
       spent.add(clock.nowMs())
       if (stream.sent >= stream.length) end(stream, false)
     }
+    /** False: it has to wait. */
+    const begin = (stream: Stream, work: Metered | number): boolean => {
+      if (typeof work === 'number') stream.nextMs = ms + work
+      else Object.assign(stream, { work, length: answerLength(random), sent: 0 })
+      return typeof work !== 'number'
+    }
     for (const stream of all) {
       if (stream.isWaiting || stream.nextMs > ms) continue
       if (stream.work === undefined) {
-        const work = metering.begin(limiter, KEY)
-        if (typeof work === 'number') {
-          stream.nextMs = ms + work
+        const work = meter.begin()
+        if (work instanceof Promise) {
+          stream.isWaiting = true
+          void work.then((begun) => {
+            stream.isWaiting = false
+            begin(stream, begun)
+          })
           continue
         }
-        Object.assign(stream, { work, length: answerLength(random), sent: 0 })
+        if (!begin(stream, work)) continue
       }
       const may = (stream.work as Metered).piece()
       if (typeof may === 'boolean') passed(stream, may)
@@ -107,7 +116,7 @@ export async function streamed(policy: Policy, metering: Metering, streams: numb
     await Promise.resolve()
     for (let i = 0; i < 5; i++) await undefined
   }
-  limiter.close()
+  meter.close()
   const budget = (policy.limit * minutes * 60_000) / policy.windowMs
   return {
     name: metering.name,
