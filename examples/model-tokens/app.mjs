@@ -35,26 +35,32 @@ async function complete(request, response) {
     if (retryAfter !== null) response.setHeader('Retry-After', retryAfter)
     return reply(response, 429, { error: 'no tokens left for this request' })
   }
-  // A client that gives up ends the call here. What the model has said by then is not known: the prompt counts.
-  let used = asked
+  // Before the answer goes out its tokens are counted: whoever asks again sees it.
+  let outcome
   try {
-    const answer = await fetch(`${MODEL}/complete`, {
-      method: 'POST',
-      body: JSON.stringify({ prompt, max_tokens }),
-      signal: AbortSignal.any([gone.signal, AbortSignal.timeout(MODEL_MS)]),
-    })
-    if (!answer.ok) {
-      // The model has refused the request, and used nothing.
-      used = 0
-      await answer.body?.cancel()
-      return reply(response, 502, { error: `the model answers ${answer.status}` })
-    }
-    const { text, usage } = await answer.json()
-    used = usage.total_tokens
-    reply(response, 200, { text, usage })
+    outcome = await answerOf(prompt, max_tokens, gone.signal)
   } finally {
+    // A client that gives up ends the call. What the model has said by then is not known: the prompt counts.
+    const used = outcome?.used ?? asked
     if (!(await close(id, used))) console.error(`a hold has ended before its close: ${used} tokens are not counted`)
   }
+  reply(response, outcome.status, outcome.body)
+}
+
+/** What the model answers, and how many tokens it has used. */
+async function answerOf(prompt, max_tokens, signal) {
+  const answer = await fetch(`${MODEL}/complete`, {
+    method: 'POST',
+    body: JSON.stringify({ prompt, max_tokens }),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(MODEL_MS)]),
+  })
+  if (answer.ok) {
+    const { text, usage } = await answer.json()
+    return { used: usage.total_tokens, status: 200, body: { text, usage } }
+  }
+  // The model has refused the request, and used nothing.
+  await answer.body?.cancel()
+  return { used: 0, status: 502, body: { error: `the model answers ${answer.status}` } }
 }
 
 async function bodyOf(request) {
