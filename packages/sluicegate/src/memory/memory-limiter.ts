@@ -20,7 +20,7 @@ import { fingerprint, high, low } from './fingerprint.js'
 import { type MemoryBooking, MemoryBookings } from './memory-bookings.js'
 import { MemoryDecisions } from './memory-decisions.js'
 import { type HoldingLimiter, MemoryHolds } from './memory-holds.js'
-import type { Core, CoreHost, OpenCore } from './open-core.js'
+import type { Core, CoreHost, HeldUntil, OpenCore } from './open-core.js'
 import { PolicyChange, untouchedBytes } from './policy-record.js'
 import { type SnapshotSection, snapshotOf } from './snapshot/memory-snapshot.js'
 
@@ -370,7 +370,13 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     const owed = Math.min(spent, this.policyOf().burst)
     if (owed > 0) this.penalize(key, owed)
     if (bannedUs > nowUs) this.block(key, (bannedUs - nowUs) / 1000)
+    this.carryHeld(key, held)
+  }
+
+  /** Holds what was held of a key elsewhere, whatever it owes; nothing where there is no room. @throws {StoreError} `CONTENTION` */
+  carryHeld(key: string, held: readonly HeldUntil[]): void {
     this.hash(key)
+    const nowUs = this.decisions.nowUs()
     for (const { tokens, endUs } of held) this.decisions.answered(this.opened.core.carryHold(low, high, nowUs, tokens, endUs), key)
   }
 
