@@ -6,11 +6,14 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { gcra, manualClock, PolicyError } from 'sluicegate'
+import { allPolicies } from 'sluicegate-config/domains.js'
+import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { parseConfig, readConfig } from 'sluicegate-config/read-config.js'
 import { longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { configFile, served, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { Engine } from './engine/engine.js'
+import type { PreparedChanges } from './engine/policy-changes.js'
 import { sharedStorage } from './engine/shared-storage.js'
 import { MEMORY, type Storage, type StoredLimiter } from './engine/stored-limiter.js'
 import { createLog } from './log.js'
@@ -241,6 +244,31 @@ test('others have their turn while policies are made and changed, and the servic
   await new Promise((resolve) => setImmediate(resolve))
   await service.stop({ drainMs: 0, finishMs: 0 })
   await ended
+})
+
+test('of 2,000 limits of Envoy each is looked at in a step of its own, and one changed line makes one change', () => {
+  const rules = (first: number): string =>
+    Array.from(
+      { length: 2_000 },
+      (_, i) => `  - { key: k${i}, rate_limit: { unit: minute, requests_per_unit: ${i === 0 ? first : 5} } }\n`,
+    ).join('')
+  const read = (first: number): readonly PolicyConfig[] => allPolicies(parseConfig(`domain: edge\ndescriptors:\n${rules(first)}`))
+  const engine = new Engine(read(5))
+  const before = new Map(Array.from(engine.policies, (policy) => [policy.name, policy]))
+  assert.equal(before.size, 2_000)
+  const preparing = engine.preparing(read(6))
+  let steps = 0
+  let { done, value } = preparing.next()
+  while (!done) {
+    steps++
+    ;({ done, value } = preparing.next())
+  }
+  assert.ok(steps >= 2_000, `${steps}`)
+  const changes = (value as PreparedChanges)()
+  assert.deepEqual(changes, { added: [], removed: [], updated: ['edge.k0'], restarted: [] })
+  // What did not change is the same, with its keys.
+  assert.ok(Array.from(engine.policies).every((policy) => before.get(policy.name) === policy))
+  engine.close()
 })
 
 test('SIGHUP while the service starts reloads after the start', async (t) => {

@@ -125,6 +125,23 @@ describe('a log that has ended', () => {
     assert.match(faults[1]?.err ?? '', /no line has a key: \$remote_user is empty in 5000 requests/)
   })
 
+  test('connections of one client are one key, whatever port a log of Envoy names, and those of IPv6 go by network', async (t) => {
+    const at = folder(t)
+    const line = (address: string): string =>
+      `${JSON.stringify({ start_time: new Date().toISOString(), downstream_remote_address: address, response_code: 200 })}\n`
+    const ports = Array.from({ length: 400 }, (_, i) => 40_000 + i)
+    const addresses = ports.flatMap((port) => [
+      `203.0.113.7:${port}`,
+      `[2001:db8:0:4217::${port.toString(16)}]:${port}`,
+      `[::ffff:203.0.113.9]:${port}`,
+    ])
+    writeFileSync(join(at, 'log'), addresses.map(line).join('') + line('203.0.113.8:40001'))
+    const gate = sluicegate(t, 'gate', '--once', '--block', '300', '--follow', join(at, 'log'), '--deny-list', join(at, 'deny'))
+    const { code, err } = await ended(gate)
+    assert.equal(code, 0, err)
+    assert.deepEqual(textOf(join(at, 'deny')).trimEnd().split('\n').sort(), ['2001:db8:0:4200::/56', '203.0.113.7', '203.0.113.9'])
+  })
+
   const refused: readonly (readonly [what: string, args: readonly string[], reason: RegExp])[] = [
     ['nothing to follow', ['--block', '5'], /say what to follow/],
     ['no threshold', ['--follow', 'x'], /say when a key gets a verdict/],

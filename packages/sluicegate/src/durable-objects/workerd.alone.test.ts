@@ -32,9 +32,21 @@ export class Limits extends limiterObject(Object.values(policies)) {
   constructor(state, env) {
     super(state, env)
     this.stored = async () => (await state.storage.list()).size
+    this.die = () => state.abort('evicted')
   }
   async fetch(request) {
-    return new URL(request.url).pathname === '/stored' ? Response.json(await this.stored()) : super.fetch(request)
+    const [, what, when] = new URL(request.url).pathname.split('/')
+    if (what === 'stored') return Response.json(await this.stored())
+    if (what === 'dies') {
+      this.dies = when
+      return new Response('soon')
+    }
+    if (this.dies === 'before') this.die()
+    const answering = super.fetch(request)
+    if (this.dies === 'during') this.die()
+    const answer = await answering
+    if (this.dies === 'after') this.die()
+    return answer
   }
 }
 const limiters = Object.fromEntries(Object.entries(policies).map(([name, policy]) => [
@@ -45,7 +57,8 @@ let memory
 const limit = rateLimit({ policy: () => policies.exact, key: header('x-key') })
 export default {
   async fetch(request) {
-    const [, name, key] = new URL(request.url).pathname.split('/')
+    const [, name, key, when] = new URL(request.url).pathname.split('/')
+    if (name === 'dies') return env.LIMITS.get(env.LIMITS.idFromName('exact\\n' + key)).fetch('https://limiter/dies/' + when)
     if (name === 'stored') return env.LIMITS.get(env.LIMITS.idFromName(key.replace('.', '\\n'))).fetch('https://limiter/stored')
     if (name === 'memory') return Response.json((memory ??= createLimiter(policies.exact)).take(key))
     if (name === 'middleware') return (await limit(request)) ?? new Response('passed')
@@ -90,6 +103,25 @@ longTest('three Workers take from one object as many tokens as the policy has, a
   assert.equal(await admitted(second, '/exact/ada', 30, 3), 0)
   assert.equal(await admitted(second, '/exact/bob', 60, 3), 30)
   assert.ok(leased + (await admitted(second, '/window/ada', shortOrLong(120, 300), 3)) <= 200)
+})
+
+test('an object that is evicted in the middle of a call answers the next one, charges that one at most once, and admits no more', async (context) => {
+  const runtime = await started(context)
+  const take = async (): Promise<Decision> => (await runtime.fetch('/exact/ada')).json() as Promise<Decision>
+  const deaths = ['before', 'during', 'after', 'during', 'after', 'before', 'after'] as const
+  let passed = 0
+  for (const when of deaths) {
+    assert.equal((await take()).allowed, true)
+    passed++
+    assert.equal((await runtime.fetch(`/dies/ada/${when}`)).status, 200)
+    const { allowed, source } = await take()
+    assert.deepEqual([allowed, source], [false, 'outage'], when)
+  }
+  for (let decision = await take(); decision.allowed; decision = await take()) {
+    assert.equal(decision.source, 'store')
+    passed++
+  }
+  assert.ok(passed <= 50 && passed >= 50 - deaths.length, `${passed} passed`)
 })
 
 test('an alarm deletes what an object stored once its key is full', async (context) => {
