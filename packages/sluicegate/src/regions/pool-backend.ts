@@ -92,9 +92,22 @@ export class PoolBackend implements Backend {
         return this.gaveBack(operation, signal)
       case 'redeem':
         return operation.charge.receipt instanceof PoolReceipt ? this.peeked(operation.key, 1, signal) : rest.execute(operation, signal)
+      case 'refund':
+        return this.madeRoom(operation, signal)
+      case 'hold':
+        return operation.hold === 0 ? this.madeRoom(operation, signal) : rest.execute(operation, signal)
       default:
         return rest.execute(operation, signal)
     }
+  }
+
+  /** The home may have room again: the region believes no denial from before. */
+  private async madeRoom(operation: Operation, signal: CancelSignal | undefined): Promise<Answer> {
+    const { pools, policy, rest } = this.parts
+    const answer = await rest.execute(operation, signal)
+    const asked = keysUnder(policy, operation.key).map((own, part) => (pools[part] as RegionPool).addDebt(own, 0))
+    await Promise.all(asked).catch(noMatter)
+    return answer
   }
 
   async lease(request: LeaseRequest, signal?: CancelSignal): Promise<Grant> {

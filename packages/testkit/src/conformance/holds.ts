@@ -82,6 +82,8 @@ export function holds(name: string, fixture: Fixtures, policyOf: MakePolicy): vo
     assert.equal((await limiter.take('ada')).allowed, false)
     assert.equal((await work.close()).remaining, 2 ** 32 - 10)
     assert.equal((await limiter.peek('ada')).remaining, 2 ** 32 - 10)
+    assert.equal((await limiter.take('ada', 2 ** 31)).allowed, true)
+    assert.equal((await limiter.take('ada', 2 ** 31)).allowed, false)
   })
 
   test(`${name}: most is the bound of the work`, async () => {
