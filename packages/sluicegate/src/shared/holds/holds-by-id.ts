@@ -77,7 +77,7 @@ export class StoredHoldsById implements HoldsById {
     if (cost !== undefined) checkSpent(cost)
     const answer = await this.step(key, id, { spent: 0, hold: 0, ttlUs: ANY_TTL_US, isDebt: true }, { call, total: cost })
     if (answer.isDone && answer.used > 0) this.place.learned.add(learnedBy(key), answer.used)
-    this.place.parts.waiting.released(key)
+    this.place.freed(key, answer.decision)
     return answer
   }
 

@@ -120,11 +120,10 @@ export class SharedWork implements Work<'later'>, Alert {
     if (this.stood === undefined && spent === 0) return this.seen()
     const answer = await this.shared.answerTo(this.operation({ spent, hold: 0, want: 0, isDebt: true }))
     this.stood = undefined
-    const { waiting, inForce } = this.shared.parts
-    waiting.released(key)
+    this.shared.freed(key, answer?.decision)
     if (answer === undefined) {
       // What was granted is charged when it ends.
-      if (missing + this.owed > 0) inForce.parts.outage.owe(key, missing + this.owed)
+      if (missing + this.owed > 0) this.shared.parts.inForce.parts.outage.owe(key, missing + this.owed)
       return this.seen()
     }
     this.over += answer.hold?.over ?? 0
@@ -290,7 +289,7 @@ export class SharedWork implements Work<'later'>, Alert {
     this.untilUs = Number.NEGATIVE_INFINITY
     const answer = await this.shared.answerTo(operation).catch(() => undefined)
     this.free = answer?.decision?.remaining ?? this.free
-    this.shared.parts.waiting.released(this.step.key)
+    this.shared.freed(this.step.key, answer?.decision)
   }
 
   /** In an outage the piece is spent of the share: of the hold with which the work began there, else as a take is decided. */

@@ -47,6 +47,13 @@ export class WorkPlace {
     return this.learned.expected(request, learnedBy(key), Math.min(...policies.map(({ burst }) => burst)))
   }
 
+  /** What was held is free: cached denials are void, and who waits may have it. @param decision of the store, undefined in an outage. */
+  freed(key: Key, decision: Decision | undefined): void {
+    const { inForce, waiting } = this.parts
+    if (decision !== undefined) inForce.parts.leases?.refunded(key, decision)
+    waiting.released(key)
+  }
+
   /** The answer of the store; undefined in an outage. */
   async answerTo(operation: HoldOperation): Promise<Answer | undefined> {
     const { inForce } = this.parts
