@@ -1,8 +1,9 @@
-import { type Decision, type Key, PolicyError, StoreError } from 'sluicegate'
+import { type Key, PolicyError, StoreError } from 'sluicegate'
 import { DEFAULT_MAX_SETTLE } from 'sluicegate-config/table-size.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { type Cost, type Costs, WorkUsage } from './costs.js'
 import { HeldById } from './held-by-id.js'
+import type { Added, Closed, HoldFault, HoldVerbs, Opened } from './hold-verbs.js'
 import { leaving } from './priorities.js'
 import { nameOf } from './reservations.js'
 import type { ServedPolicy } from './served-policy.js'
@@ -10,7 +11,6 @@ import { ServedWork, type WorkAsked, type WorkState } from './served-work.js'
 import { StoreHolds } from './store-holds.js'
 
 export type { WorkAsked, WorkState } from './served-work.js'
-export { MAX_HOLD_ID_LENGTH } from './store-holds.js'
 
 /** The longest time for which work is held without a call: `add` renews it. */
 export const MAX_HOLD_MS = 3_600_000
@@ -22,43 +22,6 @@ const MAX_HOLDS = 100_000
 const MAX_HOLDS_PER_KEY = 2_000
 /** Work that has ended, whose answers are repeated: the oldest is forgotten first. */
 const MAX_ENDED = 100_000
-
-/** The answer to `open`. */
-export interface Opened extends WorkState {
-  readonly decision: Decision
-  /** For the next two; undefined when it may not begin. */
-  readonly id: string | undefined
-}
-
-/** The answer to `add`. Refused: `decision` is what denies it; undefined beyond `most`, or beyond the debt that it may make. */
-export interface Added extends WorkState {
-  readonly isAdded: boolean
-  readonly decision?: Decision
-}
-
-/** The answer to `close`, with the state of the key as `peek(key, 1)`. */
-export interface Closed extends WorkState {
-  readonly decision: Decision
-}
-
-/** Why there is no answer. `passed`: a later call was answered before. */
-export interface HoldFault {
-  readonly fault: 'unknown' | 'closed' | 'passed'
-}
-
-/**
- * Work whose cost is known only afterwards, by an id that cannot be guessed. A call with the number of the last call receives the answer of that
- * again, and does nothing: a lost reply counts once. Calls of one hold have rising numbers; without numbers each counts.
- *
- * All of them throw, or reject with, `PolicyError`: the caller's mistake, which spends nothing, and `StoreError`: an outage.
- */
-export interface HoldVerbs {
-  /** @param floor tokens that it must leave. @throws {TooManyHeldError} */
-  open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Awaitable<Opened>
-  add(id: string, cost: Cost, call?: number): Awaitable<Added | HoldFault>
-  /** @param cost the true cost of the whole; undefined: what was added counts. */
-  close(id: string, cost?: Cost, call?: number): Awaitable<Closed | HoldFault>
-}
 
 /** Open work, as it was last counted. */
 interface Entry {

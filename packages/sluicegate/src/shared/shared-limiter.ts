@@ -2,10 +2,10 @@ import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import type { DecisionCounts } from '../decision/decision-counts.js'
 import type { Hold, OpenOptions } from '../holds/hold.js'
+import type { HoldsById } from '../holds/holds-by-id.js'
 import type { Key, KeysByName, LimiterVerbs } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { ShardLoads } from './calls/shard-load.js'
-import type { HoldsById } from './holds/holds-by-id.js'
 import type { RegionStats } from './region-stats.js'
 
 /** Counters of this process since the limiter was created. */

@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { fleetHoldMismatch, turnsPassed } from 'sluicegate-testkit/holds/fleet-history.js'
 import { createLimiter } from '../create-limiter.js'
+import { StoredHolds } from '../shared/holds/stored-holds.js'
 import { memoryStore } from '../store-testing/index.js'
 import { casStore } from './index.js'
-import { StoredHolds } from './stored-holds.js'
 
 const HISTORIES = shortOrLong(20, 150)
 /** A fault is found by one of so many. */

@@ -1,14 +1,15 @@
 import type { Awaitable } from '../../awaitable.js'
 import { type Decision, refusal } from '../../decision/decision.js'
 import { checkedOpenRequest, type Hold, type OpenOptions, type OpenRequest, requireNoPermits } from '../../holds/hold.js'
+import type { HoldsById } from '../../holds/holds-by-id.js'
 import { isHold } from '../../holds/metered.js'
 import { OpenedHold } from '../../holds/opened-hold.js'
 import { uncountedHold } from '../../holds/uncounted-hold.js'
 import type { Key } from '../../limiter.js'
 import { decisionOf, newOperationId } from '../backend.js'
-import { type HoldsById, StoredHoldsById } from './holds-by-id.js'
 import { OpensTogether } from './opens-together.js'
 import { SharedWork } from './shared-work.js'
+import { StoredHoldsById } from './stored-holds-by-id.js'
 import { type HoldStep, type HoldsParts, WorkPlace } from './work-place.js'
 
 /** Of the expectation, what a process is granted when work begins: half of all works cost no more than a third of what 99 of 100 do. */

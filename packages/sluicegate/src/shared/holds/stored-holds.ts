@@ -1,5 +1,5 @@
-import { slotUs } from '../holds/hold-ends.js'
-import { ByteReader, ByteWriter } from '../memory/byte-codec.js'
+import { slotUs } from '../../holds/hold-ends.js'
+import { ByteReader, ByteWriter } from '../../memory/byte-codec.js'
 
 // What is held of a key, in the state that a store has of it. A state without holds is that of the key alone (key-memory.ts), which begins
 // with a whole number, and that never with these two bytes:

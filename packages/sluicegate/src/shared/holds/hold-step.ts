@@ -1,4 +1,4 @@
-import type { HoldOperation, OpenHold } from '../shared/backend.js'
+import type { HoldOperation, OpenHold } from '../backend.js'
 import { type KeptHold, MOST_RECORDS, type StoredHolds, storedEnd } from './stored-holds.js'
 
 /** A key as a step of a hold sees it. */
