@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import {
   allOf,
   attachLimiter,
+  carryKey,
   concurrency,
   createLimiter,
   fixedWindow,
@@ -288,6 +289,110 @@ for (const make of [tokenBucket, gcra, fixedWindow, slidingWindow, slidingLog]) 
     assert.equal(limiter.peek('k').remaining, 3)
   })
 }
+
+for (const make of [tokenBucket, gcra, fixedWindow, slidingWindow, slidingLog]) {
+  const [free, pro] = [make({ limit: 10, window: '1h' }), make({ limit: 1_000, window: '1h' })]
+  function moving() {
+    const clock = manualClock(1_789_000_000_000)
+    let policy = free
+    const limiter = createLimiter(free, { clock, policyFor: () => policy })
+    const move = (to: Policy): number => {
+      policy = to
+      return limiter.peek('k').remaining
+    }
+    return { clock, limiter, move }
+  }
+
+  test(`a charge follows its key to another policy, and back comes what it still owes there: ${make.name}`, () => {
+    const { limiter, move } = moving()
+    const [called, cheap, dear] = [limiter.reserve('k', 4), limiter.reserve('k', 3), limiter.reserve('k', 2)]
+    assert.equal(move(pro), 991)
+    // Of a log the newest comes back.
+    assert.equal(dear.settle(5).remaining, 988)
+    if (make === slidingLog) return
+    assert.equal(cheap.settle(1).remaining, 990)
+    assert.equal(called.cancel().remaining, 994)
+    assert.equal(called.cancel().remaining, 994)
+    const there = limiter.reserve('k', 20)
+    assert.equal(move(pro), 974)
+    assert.equal(there.cancel().remaining, 994)
+  })
+
+  test(`the newest charge follows its key twice, and none that it had before it came back: ${make.name}`, () => {
+    const { clock, limiter, move } = moving()
+    const first = limiter.reserve('k', 2)
+    clock.advance(1)
+    move(pro)
+    clock.advance(1)
+    move(free)
+    clock.advance(1)
+    assert.equal(limiter.reserve('k', 3).cancel().remaining, 8)
+    assert.equal(first.cancel().remaining, 8)
+    const second = limiter.reserve('k', 3)
+    clock.advance(1)
+    move(pro)
+    assert.equal(second.cancel().remaining, 998)
+  })
+
+  // A log keeps its requests, and forgives nothing.
+  if (make === slidingLog) continue
+
+  test(`of a charge whose key was forgiven something on its way nothing comes back: ${make.name}`, () => {
+    const { limiter, move } = moving()
+    move(pro)
+    const reserved = limiter.reserve('k', 50)
+    assert.equal(move(free), 0)
+    assert.equal(reserved.cancel().remaining, 0)
+    assert.equal(move(pro), 990)
+    assert.equal(limiter.stats().keys, 1)
+  })
+}
+
+test('of a bucket that refills in two tiers what has refilled in either of them does not come back', () => {
+  const clock = manualClock(1_789_000_000_000)
+  let policy = tokenBucket({ limit: 60, window: '1m' })
+  const limiter = createLimiter(policy, { clock, policyFor: () => policy })
+  const reserved = limiter.reserve('k', 50)
+  clock.advance(10_000)
+  policy = tokenBucket({ limit: 120, window: '1m' })
+  assert.equal(limiter.peek('k').remaining, 80)
+  clock.advance(5_000)
+  limiter.take('k', 10)
+  assert.equal(limiter.peek('k').remaining, 80)
+  // 50 - 10 - 10 = 30 are still owed for it.
+  assert.equal(reserved.cancel().remaining, 110)
+})
+
+for (const make of [tokenBucket, fixedWindow]) {
+  test(`of a key that comes from two limiters, and has spent more than there is room for, nothing comes back: ${make.name}`, () => {
+    const clock = manualClock(1_789_000_000_000)
+    const [one, other, to] = [10, 10, 12].map((limit) => createLimiter(make({ limit, window: '1h' }), { clock })) as [
+      Limiter,
+      Limiter,
+      Limiter,
+    ]
+    const reserved = one.reserve('k', 8)
+    other.take('k', 8)
+    assert.equal(carryKey([one, other], to, 'k'), true)
+    assert.equal(to.peek('k').remaining, 0)
+    assert.equal(reserved.cancel().remaining, 0)
+  })
+}
+
+test('a charge under several policies follows by each of them', () => {
+  const both = (minute: number, hour: number): Policy =>
+    allOf([tokenBucket({ limit: minute, window: '1m', name: 'minute' }), fixedWindow({ limit: hour, window: '1h', name: 'hour' })])
+  let policy = both(10, 20)
+  const limiter = createLimiter(policy, { clock: manualClock(0), policyFor: () => policy })
+  const [cheap, dear] = [limiter.reserve('k', 4), limiter.reserve('k', 2)]
+  policy = both(100, 200)
+  const left = () => limiter.peek('k').parts?.map(({ remaining }) => remaining)
+  assert.deepEqual(left(), [94, 194])
+  dear.settle(3)
+  assert.deepEqual(left(), [93, 193])
+  cheap.cancel()
+  assert.deepEqual(left(), [97, 197])
+})
 
 test('a key of several policies takes each of them along by its name, and by its place where all names are others', () => {
   const both = (minute: number, hour: number, names: readonly string[]): Policy =>

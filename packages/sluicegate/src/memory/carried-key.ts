@@ -1,4 +1,5 @@
 import type { Decision } from '../decision/decision.js'
+import { RateDecoder } from '../decision/decision-decoder.js'
 import { StoreError } from '../errors.js'
 import { keysFor } from '../key.js'
 import type { Key, Limiter } from '../limiter.js'
@@ -16,7 +17,7 @@ interface KeyHolder {
  * block goes along. As after {@link Limiter.update}, of a smaller burst no more than that is spent. Nothing happens to a key that is there already.
  *
  * Policies of an `allOf` go by their names, those without given ones by their numbers, then by their algorithms, and in their order where no name is on both sides. Between two algorithms the number of tokens is
- * carried. What is held goes along, see {@link Limiter.open}. Permits stay where they were taken. All limiters are plain ones in memory, of one clock; others are passed over.
+ * carried. What is held goes along, see {@link Limiter.open}, and what is given back of an earlier charge finds the key in this thread. Permits stay where they were taken. All limiters are plain ones in memory, of one clock; others are passed over.
  *
  * @returns whether there was anything to carry.
  * @example
@@ -31,6 +32,7 @@ export function carryKey(from: Iterable<Limiter>, to: Limiter, key: Key): boolea
   for (const [i, target] of targets.entries()) {
     const own = keyOf(targets, key, i)
     if (target.hasKey(own)) continue
+    const left = new Map<MemoryLimiter, Carried>()
     for (const each of from) {
       const sources = partsOf(each) ?? []
       const at = pairedPolicies(
@@ -38,8 +40,13 @@ export function carryKey(from: Iterable<Limiter>, to: Limiter, key: Key): boolea
         policies,
       )[i]
       const source = at === undefined ? undefined : sources[at]
-      if (source !== undefined && isCarried(source, target, own)) carried = true
+      const how = source && carriedAs(source, target, own)
+      if (source !== undefined && how !== undefined) left.set(source, how)
     }
+    // What the last one brought may be forgiven of what came before it.
+    const isWhole = [...left.values()].every((how) => how === 'whole')
+    for (const source of left.keys()) source.moved(own, target, isWhole)
+    if (left.size > 0) carried = true
   }
   return carried
 }
@@ -82,19 +89,34 @@ function partsOf(limiter: Limiter): readonly MemoryLimiter[] | undefined {
   return (limiter as Limiter & Partial<KeyHolder>).keyParts
 }
 
-function isCarried(source: MemoryLimiter, target: MemoryLimiter, key: string): boolean {
+/** Whether all that a key had spent went along. */
+type Carried = 'whole' | 'changed'
+
+function carriedAs(source: MemoryLimiter, target: MemoryLimiter, key: string): Carried | undefined {
   const { algorithm } = source.policyOf()
-  if (source === target || algorithm === 'concurrency' || target.policyOf().algorithm === 'concurrency') return false
+  if (source === target || algorithm === 'concurrency' || target.policyOf().algorithm === 'concurrency') return undefined
   const bytes = source.saveKey(key, true)
-  if (bytes === undefined) return false
+  if (bytes === undefined) return undefined
   try {
+    const isWhole = wholeness(source, target, key, bytes)
+    const isSame = target.loadKey(key, bytes)
     // Of another algorithm it is what it has spent.
-    if (!target.loadKey(key, bytes)) target.carryIn(key, bytes, source)
-    return true
+    if (!isSame) target.carryIn(key, bytes, source)
+    return isSame && isWhole() ? 'whole' : 'changed'
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
     // No room there: as a new key it is denied, or shares a budget. It stays where it was.
     source.loadKey(key, bytes)
-    return false
+    return undefined
   }
+}
+
+/** Asks before saved bytes are loaded, and answers after it, whether nothing of what the key had spent was forgiven. */
+function wholeness(source: MemoryLimiter, target: MemoryLimiter, key: string, bytes: Uint8Array): () => boolean {
+  const added = source.spentInSaved(bytes)
+  if (added === 0) return () => false
+  const spent = added + spentIn(target, target.peekAlone(key))
+  // A debt is carried up to the burst. Of a window each count is, which shows afterwards.
+  const fits = spent <= target.policyOf().burst
+  return () => (target.decisions.decoder instanceof RateDecoder ? fits : spentIn(target, target.peekAlone(key)) >= spent)
 }

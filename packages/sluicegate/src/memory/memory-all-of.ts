@@ -17,7 +17,7 @@ import { shownAs } from '../shown.js'
 import { sumOfStats } from '../sum-of-stats.js'
 import { type Clock, clockHandle, tickerOf } from '../time/clock.js'
 import type { Duration } from '../time/duration.js'
-import { type Booking, type BookingService, reservationOf, reserve, reserveBehind } from '../waiting/reserving.js'
+import { type Booking, type BookingService, type Moved, reservationOf, reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
 import { SharedName, WholePolicy } from './all-of-policy.js'
 import { type Hashes, TakesTogether } from './all-of-takes.js'
@@ -259,6 +259,21 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   giveBack(booking: AllOfBooking, tokens: number): Decision {
     return combined(booking.parts.map((part, i) => (booking.of[i] as MemoryLimiter).giveBack(part, tokens)))
+  }
+
+  /** Each part by itself: one may have gone elsewhere. */
+  movedTo(booking: Booking): Moved | undefined {
+    const { parts, of } = booking as AllOfBooking
+    const places = parts.map((part, i) => (of[i] as MemoryLimiter).placeOf(part))
+    if (places.every((place, i) => place.booking === parts[i])) return undefined
+    const each = (verb: (limiter: MemoryLimiter, part: MemoryBooking) => Decision): Decision =>
+      combined(places.map((place) => verb(place.limiter, place.booking)))
+    const service: Moved['service'] = {
+      giveBack: (_, tokens) => each((limiter, part) => limiter.giveBack(part, tokens)),
+      penalize: (_, tokens) => each((limiter, part) => limiter.penalize(part.key, tokens)),
+      peek: () => each((limiter, part) => limiter.peek(part.key)),
+    }
+    return { service, booking }
   }
 
   refuse(key: Key, cost: number): Decision {

@@ -20,8 +20,15 @@ export interface MemoryBooking<Answer extends Decision = Decision> extends Booki
   readonly rate?: RateDecoder | undefined
   /** Of the policy's numbers when it was charged. */
   readonly generation: number
-  /** Allowed although the table has no room for the key: nothing of it can come back. */
+  /** Nothing of it can come back: it was allowed although the table has no room for the key, or was forgiven on the way to another limiter. */
   readonly isOverflow?: boolean
+  /** Buckets and GCRA, carried to another limiter: what it owed there, in units. */
+  readonly left?: number
+}
+
+/** What a booking of a rate owed at its time, in units. */
+export function leftOf({ left, cost }: MemoryBooking, { unitsPerToken }: RateDecoder): number {
+  return left ?? cost * unitsPerToken
 }
 
 /** The descriptor that collects takes of several sections, and the clock reading that all of them use. */
@@ -187,7 +194,7 @@ export class MemoryBookings {
       const { unitsPerUs, unitsPerToken, capacity } = decoder
       const isWaiting = atUs > bookedUs && nowUs < atUs
       const worn = Math.max(0, nowUs - atUs) * unitsPerUs
-      back = isWaiting ? (tokens === cost ? cost * unitsPerToken : 0) : Math.min(tokens * unitsPerToken, cost * unitsPerToken - worn)
+      back = isWaiting ? (tokens === cost ? cost * unitsPerToken : 0) : Math.min(tokens * unitsPerToken, leftOf(booking, decoder) - worn)
       bound = isWaiting ? debt - (nowUs - bookedUs) * unitsPerUs : capacity
     }
     if (back > 0 && !isOverflow) this.cancelled(booking, nowUs, back, bound)

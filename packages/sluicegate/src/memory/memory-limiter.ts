@@ -17,6 +17,7 @@ import { type ReleaseWords, releaseCount } from '../waiting/release-watch.js'
 import { type BookingService, type ReservationService, reservationOf, reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
 import { fingerprint, high, low } from './fingerprint.js'
+import { KeyMoves, numbersOf } from './key-moves.js'
 import { type MemoryBooking, MemoryBookings } from './memory-bookings.js'
 import { MemoryDecisions } from './memory-decisions.js'
 import { type HoldingLimiter, MemoryHolds } from './memory-holds.js'
@@ -65,7 +66,12 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     },
     peek: (key, cost) => this.peek(key, cost),
     penalize: (key, tokens) => this.penalize(key, tokens),
+    movedTo: (booking) => {
+      const { limiter, booking: moved } = this.placeOf(booking as MemoryBooking)
+      return moved === booking ? undefined : { service: limiter.settling, booking: moved }
+    },
   }
+  private readonly moves = new KeyMoves<MemoryLimiter>()
   private readonly clock: Clock
   readonly #k0: number
   readonly #k1: number
@@ -355,6 +361,26 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     const nowUs = this.decisions.nowUs()
     this.hash(key)
     return this.opened.loadKey(low, high, nowUs, bytes, (answer) => this.decisions.answered(answer, key)) !== undefined
+  }
+
+  /** Whole tokens that a key had spent which was saved here. */
+  spentInSaved(bytes: Uint8Array): number {
+    return this.opened.readKey(this.decisions.nowUs(), bytes).spent
+  }
+
+  /** The key has gone to another limiter. @param isWhole whether all that it had spent went along. */
+  moved(key: string, to: MemoryLimiter, isWhole: boolean): void {
+    const [before, after] = [numbersOf(this.decisions), numbersOf(to.decisions)]
+    this.moves.left(key, { to, atUs: this.decisions.nowUs(), before, after, isWhole })
+    to.moves.cameBack(key)
+  }
+
+  /** Where a booking is that was made here, and what is left of it there. */
+  placeOf(booking: MemoryBooking): { readonly limiter: MemoryLimiter; readonly booking: MemoryBooking } {
+    const move = this.moves.of(booking)
+    if (move?.to === undefined) return { limiter: this as unknown as MemoryLimiter, booking: move?.booking ?? booking }
+    move.to.hash(booking.key as string)
+    return move.to.placeOf({ ...move.booking, low, high })
   }
 
   /** {@link peek}, whatever is held. */

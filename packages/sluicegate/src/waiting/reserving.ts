@@ -52,7 +52,16 @@ export interface BookingService<Answer extends Decision = Decision> {
 /** What reserving needs of a limiter. */
 export interface ReservationService
   extends Pick<BookingService, 'book' | 'giveBack'>,
-    Pick<LimiterVerbs<Decision, 'now'>, 'peek' | 'penalize'> {}
+    Pick<LimiterVerbs<Decision, 'now'>, 'peek' | 'penalize'> {
+  /** Where a booking is settled whose key was carried to another limiter since, and what it is there; undefined: here. */
+  movedTo?(booking: Booking): Moved | undefined
+}
+
+/** A booking in another limiter. */
+export interface Moved {
+  readonly service: Omit<ReservationService, 'book'>
+  readonly booking: Booking
+}
 
 /** {@link LimiterVerbs.reserve}, at most `mostMs` ahead. */
 export function reserve(service: ReservationService, key: Key, cost: number, mostMs = Number.POSITIVE_INFINITY): Reservation {
@@ -77,9 +86,13 @@ export function reservationOf<Answer extends Decision>(
   decision = booking.decision,
 ): Reservation<'now', Answer> {
   const { key, cost, allowed, atUs, bookedUs } = booking
+  const now = (): Moved => service.movedTo?.(booking) ?? { service, booking }
   return new ChargedReservation<'now', Answer>(decision, allowed, Math.ceil((atUs - bookedUs) / 1000), cost, {
-    giveBack: (tokens) => service.giveBack(booking, tokens),
-    penalize: (tokens) => service.penalize(key, tokens),
-    peek: () => service.peek(key, 1),
+    giveBack(tokens) {
+      const at = now()
+      return at.service.giveBack(at.booking, tokens)
+    },
+    penalize: (tokens) => now().service.penalize(key, tokens),
+    peek: () => now().service.peek(key, 1),
   })
 }
