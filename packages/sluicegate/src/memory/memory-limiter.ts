@@ -255,9 +255,12 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     const change = new PolicyChange(this.opened, next)
     return () => {
       const bookAgain = this.waiting.lift()
-      // Read last: takes of other threads under the old policy after this reading count as taken before it.
-      change.publish(this.decisions.ticker.read())
-      bookAgain()
+      try {
+        // Read last: takes of other threads under the old policy after this reading count as taken before it.
+        change.publish(this.decisions.ticker.read())
+      } finally {
+        bookAgain()
+      }
       if (this.waiting.queued > 0) this.waiting.released()
     }
   }

@@ -81,10 +81,17 @@ export class BookedWaiters<Answer extends Decision> {
 
   /** Takes all bookings back, before a change of what they count by; the result makes them anew. */
   lift(): () => void {
-    const lifted = [...this.queues.values()].map((queue) => ({ queue, waiters: queue.lifted() }))
-    return () => {
+    const lifted: { readonly queue: BookedQueue<Answer>; readonly waiters: readonly Waiter<Answer>[] }[] = []
+    const bookAgain = (): void => {
       for (const { queue, waiters } of lifted) queue.return(waiters)
     }
+    try {
+      for (const queue of [...this.queues.values()]) lifted.push({ queue, waiters: queue.lifted() })
+    } catch (error) {
+      bookAgain()
+      throw error
+    }
+    return bookAgain
   }
 
   /** Rejects all waiters and gives back their bookings, the latest first: only the latest may come back in full. */
@@ -188,7 +195,7 @@ class BookedQueue<Answer extends Decision> implements Alert {
     }
   }
 
-  /** Takes the bookings of all that wait back, as far as that is possible, and returns the waiters. */
+  /** Takes the bookings of all that wait back, as far as that is possible, and returns the waiters. When it fails they book anew at once. */
   lifted(): readonly Waiter<Answer>[] {
     const { service } = this.parts
     if (service.unbook === undefined) return []
@@ -199,6 +206,9 @@ class BookedQueue<Answer extends Decision> implements Alert {
         // Of another thread a later booking stands: what was booked before it stays.
         if (!last.item.lift(waiters)) break
       }
+    } catch (error) {
+      this.return(waiters.reverse())
+      throw error
     } finally {
       this.isLifting = false
     }

@@ -126,6 +126,39 @@ test('a settled job lets those start that wait', async () => {
   assert.deepEqual(passed, ['started at 10'])
 })
 
+test('no wait is lost when the clock fails in the middle of an update', async () => {
+  for (let reading = 1, isDone = false; !isDone; reading++) {
+    let left = Number.POSITIVE_INFINITY
+    const own = manualClock(START_MS)
+    const nowMs = (): number => {
+      if (--left === 0) throw new Error('no clock')
+      return own.nowMs()
+    }
+    const limiter = createLimiter(POLICIES[0] as Policy, { clock: { ...own, nowMs } })
+    const ended: string[] = []
+    for (const key of ['k', 'l']) limiter.take(key, 10)
+    for (const key of ['k', 'l', 'k', 'l', 'k', 'l'])
+      limiter.wait(key, { cost: 3 }).then(
+        () => ended.push(key),
+        () => ended.push(key),
+      )
+    left = reading
+    try {
+      limiter.update(tokenBucket({ limit: 20, window: '1s' }))
+      isDone = left > 0
+    } catch (error) {
+      assert.match(String(error), /no clock/)
+    }
+    left = Number.POSITIVE_INFINITY
+    for (let ms = 0; ms <= 2000; ms += 50) {
+      own.advance(50)
+      await microtasks(60)
+    }
+    assert.equal(ended.length, 6, `the clock failed at reading ${reading}`)
+    limiter.close()
+  }
+})
+
 const SEEDS = shortOrLong(20, 60)
 
 /** A random life of waits and jobs over one key, beside a limiter that knows no waits: what could pass has passed, and costs what it must. */
