@@ -58,7 +58,7 @@ const TIMERS = 'waiting/(?:abort-watch|alarm|due-heap)'
 /** Folders of the library that could be packages, and what each imports beside the contract. */
 const EXTENSIONS: Readonly<Record<string, string>> = {
   queue: TIMERS,
-  outbound: `${TIMERS}|headers/(?:header|read-rate-limit)`,
+  outbound: `${TIMERS}|headers/(?:header|read-rate-limit)|holds/hold-of`,
   gate: 'decision/count-heap|memory/(?:core-memory|fingerprint|handle-check)',
   'compat/express-rate-limit':
     'compat/limiter-verbs|headers/(?:header-writer|quota)|keys/(?:address|hop-list|ip-address|key-reader)|middleware/(?:denial|denial-response|keyless|limit|limit-result|limits|middleware-options|misuse-watch|node-exchange)',
@@ -101,7 +101,10 @@ const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) => {
       if (!isRelative(edge) || edge.typeOnly) return true
       return (
-        leadsTo(edge, /\/src\/(middleware\/[^/]*|options\/[^/]*|headers\/[^/]*|keys\/[^/]*|awaitable|errors|once-in-process)\.ts$/) ||
+        leadsTo(
+          edge,
+          /\/src\/(middleware\/[^/]*|options\/[^/]*|headers\/[^/]*|keys\/[^/]*|holds\/hold-of|awaitable|errors|once-in-process)\.ts$/,
+        ) ||
         (adapterOf(edge.target) !== undefined && adapterOf(edge.target) === adapterOf(edge.from))
       )
     },

@@ -16,7 +16,7 @@ import {
   settleAtEnd,
 } from '../middleware/node-exchange.js'
 
-export { holdOf } from '../middleware/hold-of.js'
+export { holdOf } from '../holds/hold-of.js'
 export type * from '../middleware/option-types.js'
 
 /** Options of {@link rateLimit}. */

@@ -19,7 +19,7 @@ import { faultOf, followLater, isGone, NodeFacts, settleAtEnd } from '../middlew
 import { RouteMiddlewares } from '../middleware/route-middlewares.js'
 import { asGiven } from '../options/option-checks.js'
 
-export { holdOf } from '../middleware/hold-of.js'
+export { holdOf } from '../holds/hold-of.js'
 export type * from '../middleware/option-types.js'
 
 interface HookOption {

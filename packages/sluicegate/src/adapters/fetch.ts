@@ -17,7 +17,7 @@ import type { LimitingOptions, MiddlewareOptions } from '../middleware/middlewar
 import { settleQuietly } from '../middleware/settle.js'
 import { asGiven } from '../options/option-checks.js'
 
-export { holdOf } from '../middleware/hold-of.js'
+export { holdOf } from '../holds/hold-of.js'
 export type * from '../middleware/option-types.js'
 
 const SWITCHING_PROTOCOLS = 101

@@ -10,7 +10,7 @@ import { faultOf, isGone, type NodeRequest, type NodeResponse, settleAtEnd } fro
 import { settleQuietly } from '../middleware/settle.js'
 import { asGiven } from '../options/option-checks.js'
 
-export { holdOf } from '../middleware/hold-of.js'
+export { holdOf } from '../holds/hold-of.js'
 export type * from '../middleware/option-types.js'
 
 interface AddressOption<HonoContext> {

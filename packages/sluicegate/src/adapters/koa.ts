@@ -5,7 +5,7 @@ import { Middleware, type MiddlewareResult } from '../middleware/middleware.js'
 import type { LimitingOptions } from '../middleware/middleware-options.js'
 import { faultOf, isGone, NodeFacts, routePattern, settleAtEnd } from '../middleware/node-exchange.js'
 
-export { holdOf } from '../middleware/hold-of.js'
+export { holdOf } from '../holds/hold-of.js'
 export type * from '../middleware/option-types.js'
 
 /** Options of {@link rateLimit}. */

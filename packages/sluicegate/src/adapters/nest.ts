@@ -9,7 +9,7 @@ import { refuseGateways } from './nest/limited-gateways.js'
 import type { NestRequest } from './nest/nest-exchange.js'
 import { RateLimitFilter, RateLimitGuard, RateLimits } from './nest/rate-limit-guard.js'
 
-export { holdOf } from '../middleware/hold-of.js'
+export { holdOf } from '../holds/hold-of.js'
 export type * from '../middleware/option-types.js'
 export type { NestRequest } from './nest/nest-exchange.js'
 export { RateLimit, type RateLimitDecorator, SkipRateLimit } from './nest/rate-limit-decorator.js'

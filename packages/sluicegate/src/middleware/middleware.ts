@@ -3,6 +3,7 @@ import { bindsMore, type Decision, strictestOf } from '../decision/decision.js'
 import type { After } from '../decision/permit.js'
 import type { HeaderPair } from '../headers/header.js'
 import { HeaderWriter } from '../headers/header-writer.js'
+import { giveHold } from '../holds/hold-of.js'
 import type { RequestFacts } from '../keys/key-reader.js'
 import { onceInProcess } from '../once-in-process.js'
 import { afterDelay, type Delay } from '../slow-down.js'
@@ -10,7 +11,6 @@ import { afterHeld, afterUnheld, preciseClock } from '../time/clock.js'
 import { checkFunctions } from './check-options.js'
 import { type Denial, denialOf } from './denial.js'
 import { DenialResponder, type DenialResponse } from './denial-response.js'
-import { giveHolds } from './hold-of.js'
 import { KeylessRequest } from './keyless.js'
 import type { Charge, ChargeSource } from './limit.js'
 import { checkOptionNames } from './limit-argument.js'
@@ -200,7 +200,7 @@ export class Middleware<Request> {
     const headers = this.writer.writeAll(shown)
     const denying = shown.filter(({ denies }) => denies)
     if (denying.length > 0) return this.deny(denialOf(denying, false), headers, request)
-    giveHolds(request, results)
+    for (const { hold, limit } of results) if (hold !== undefined) giveHold(request as object, limit.limiter.policy.name, hold)
     const open = results.filter(({ needsSettling }) => needsSettling)
     const settle = open.length === 0 ? undefined : settleOf(open, (status) => this.counts(status, request), this.afterRenewal)
     const pass: Pass = { passes: true, headers, decision: strictestOf(results)?.decision, settle }

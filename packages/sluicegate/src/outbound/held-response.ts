@@ -12,13 +12,21 @@ export interface ResponseLike {
 /**
  * The same response, with a callback when its body has ended: `onEnd` is called once, also when the body is not read for `stallMs`; it
  * stays readable. A response without a body has ended already.
+ *
+ * @param isMetered the reader has to learn of the end before it counts: until then it may not have counted the last piece.
  */
-export function heldResponse<Answer extends ResponseLike>(response: Answer, stallMs: number, after: SetTimer, onEnd: () => void): Answer {
+export function heldResponse<Answer extends ResponseLike>(
+  response: Answer,
+  stallMs: number,
+  after: SetTimer,
+  onEnd: () => void,
+  isMetered = false,
+): Answer {
   const { body } = response
   const Kind = response.constructor as typeof Response
   // A stand-in for a response cannot be rebuilt.
   const isKnown = isStream(body) && Kind.name === 'Response'
-  const held = isKnown ? remade(response as unknown as Response, Kind, new WatchedBody(body, stallMs, after, onEnd)) : undefined
+  const held = isKnown ? remade(response as unknown as Response, Kind, new WatchedBody(body, stallMs, after, onEnd, isMetered)) : undefined
   if (held !== undefined) return held as unknown as Answer
   onEnd()
   return response
@@ -88,15 +96,17 @@ class WatchedBody {
   private readonly stallMs: number
   private readonly after: SetTimer
   private readonly onEnd: () => void
+  private readonly isMetered: boolean
   private reader: ReadableStreamDefaultReader<Uint8Array> | undefined
   private isOver = false
   private unset: (() => void) | undefined
 
-  constructor(body: ByteStream, stallMs: number, after: SetTimer, onEnd: () => void) {
+  constructor(body: ByteStream, stallMs: number, after: SetTimer, onEnd: () => void, isMetered: boolean) {
     this.body = body
     this.stallMs = stallMs
     this.after = after
     this.onEnd = onEnd
+    this.isMetered = isMetered
   }
 
   /** The stream for the reader; {@link begin} starts it. */
@@ -113,7 +123,7 @@ class WatchedBody {
     const reader = this.body.getReader()
     this.reader = reader
     const end = (): void => this.end()
-    reader.closed.then(end, end)
+    reader.closed.then(this.isMetered ? undefined : end, end)
     abandoned?.register(stream, () => void this.cancel('the body is unreachable').catch(() => undefined))
     this.wait()
   }

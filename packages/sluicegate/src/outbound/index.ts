@@ -1,3 +1,4 @@
+export { holdOf } from '../holds/hold-of.js'
 export { limited, type OutboundInterceptor } from './limited.js'
 export { type LimitedFetch, limitedFetch } from './limited-fetch.js'
 export { OutboundError } from './outbound-error.js'

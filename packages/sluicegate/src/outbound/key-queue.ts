@@ -1,7 +1,8 @@
 import type { Decision } from '../decision/decision.js'
 import type { RateLimitReading } from '../headers/read-rate-limit.js'
+import type { OpenOptions } from '../holds/hold.js'
 import type { Alert } from '../waiting/alarm.js'
-import { LimiterClient, release, type TokenListener } from './limiter-client.js'
+import { LimiterClient, type TokenListener } from './limiter-client.js'
 import { QueueErrors } from './outbound-error.js'
 import type { OutboundLimiter } from './outbound-options.js'
 import type { Pace, Sent } from './pace.js'
@@ -12,6 +13,7 @@ export interface QueueServices {
   readonly concurrency: number
   readonly maxPauseMs: number
   readonly bodyTimeoutMs: number
+  readonly metered: OpenOptions | undefined
   nowMs(): number
   wakeAt(queue: KeyQueue, ms: number): void
   cancelWake(queue: KeyQueue): void
@@ -52,7 +54,7 @@ export class KeyQueue implements Alert, TokenListener {
   constructor(key: string, pace: Pace, limiter: OutboundLimiter | undefined, services: QueueServices) {
     this.key = key
     this.pace = pace
-    this.client = limiter && new LimiterClient(limiter, key)
+    this.client = limiter && new LimiterClient(limiter, key, services.metered)
     this.services = services
     this.errors = new QueueErrors({ key, pace, client: this.client, nowMs: () => services.nowMs() })
   }
@@ -216,16 +218,16 @@ export class KeyQueue implements Alert, TokenListener {
 
   private turnOf(sent: Sent, decision: Decision | undefined, isAgain: boolean): Turn {
     const unkept = decision && this.client?.kept(decision, this.services.background)
-    return new Turn({
+    return new Turn(decision, {
       answered: (status, reading) => this.answered(sent, status, reading),
       failed: () => {
         this.pace.failed(sent)
         this.advance()
       },
-      left: () => {
+      left: (cost) => {
         this.placesTaken--
         unkept?.()
-        if (decision !== undefined) release(decision)
+        if (decision !== undefined) this.client?.ended(decision, cost, () => this.advance())
         this.advance()
       },
       giveBack: () => {

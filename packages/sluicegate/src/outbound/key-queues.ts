@@ -2,6 +2,7 @@ import { isPromise } from '../awaitable.js'
 import { makeLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import type { RateLimitReading } from '../headers/read-rate-limit.js'
+import { meteredBy } from '../holds/metered.js'
 import { checkKey } from '../key.js'
 import type { Limiter } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
@@ -46,6 +47,7 @@ export class KeyQueues {
     this.services = {
       concurrency,
       bodyTimeoutMs,
+      metered: meteredBy(given.cost),
       maxPauseMs: maxPauseMs * (1 + jitter),
       nowMs: () => this.nowMs(),
       wakeAt: (queue, ms) => this.timers.wakeAt(queue, ms),

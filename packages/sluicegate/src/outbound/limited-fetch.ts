@@ -1,5 +1,7 @@
 import { holdsPermits } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
+import { giveHold } from '../holds/hold-of.js'
+import { isHold } from '../holds/metered.js'
 import { afterHeld } from '../time/clock.js'
 import { AbortWatch } from '../waiting/abort-watch.js'
 import { copiedInit, copiedInput, copiedRequest, isRepeatable, isRequest, type RequestLike } from './copied-arguments.js'
@@ -21,10 +23,10 @@ type WithPriority<Fetch> = Fetch extends (input: infer Input, init: infer Init) 
   ? (input: Input, init: NonNullable<Init> & { readonly priority?: 'high' | 'auto' | 'low' }) => Answer
   : unknown
 
-/** Whether a response counts for `concurrency`, or holds a permit, until its body has ended. */
-function holdsPlaces({ concurrency, policy, policyFor, limiter }: OutboundOptions): boolean {
+/** Whether a response counts for `concurrency`, or has a permit or a hold, until its body has ended. */
+function holdsPlaces({ concurrency, policy, policyFor, limiter, cost }: OutboundOptions): boolean {
   const own = limiter?.policy ?? policy
-  return concurrency !== undefined || policyFor !== undefined || (own !== undefined && holdsPermits(own))
+  return cost !== undefined || concurrency !== undefined || policyFor !== undefined || (own !== undefined && holdsPermits(own))
 }
 
 /**
@@ -73,9 +75,17 @@ export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: Outb
           throw error
         }
         if (!isAgain) {
-          if (isHeld) return heldResponse(response, settings.bodyTimeoutMs, after, () => turn.end())
-          turn.end()
-          return response
+          if (!isHeld) {
+            turn.end()
+            return response
+          }
+          const { decision } = turn
+          const end = (): void => turn.end()
+          if (decision === undefined || !isHold(decision)) return heldResponse(response, settings.bodyTimeoutMs, after, end)
+          // What awaits the body may close the hold first, with a cost that the body said.
+          const held = heldResponse(response, settings.bodyTimeoutMs, after, () => afterHeld(0, end), true)
+          giveHold(held, decision.policy, decision)
+          return held
         }
         drop(response)
         turn.end()

@@ -3,6 +3,8 @@ import type { Decision } from '../decision/decision.js'
 import { type After, holdsPermits, isPermit, keptPermit } from '../decision/permit.js'
 import type { Reservation } from '../decision/reservation.js'
 import { takeOf, waitOf } from '../decision/settled-takes.js'
+import type { OpenOptions } from '../holds/hold.js'
+import { isHold, keptHold, openOf } from '../holds/metered.js'
 import type { OutboundLimiter } from './outbound-options.js'
 
 /** Answers for one key that may be outstanding at once. */
@@ -18,7 +20,7 @@ const BRIEF_MS = 50
 const SOON_MS = 100
 const MAX_LOOKS = 4
 /**
- * Blocks may be lifted and permits released before the time that a denial announced: the client asks again after this time at the latest.
+ * Blocks may be lifted, permits released and holds closed before the time that a denial announced: the client asks again after this time at the latest.
  */
 const LATEST_LOOK_MS = 1_000
 
@@ -33,7 +35,7 @@ export interface TokenListener {
 /**
  * Asks a limiter for tokens of one key, and gives back those that are not used. A shared limiter is asked by takes as long as they are
  * allowed, several at once: these use leases and hide round trips. After a denial, and always for a limiter in memory, one `wait` holds the
- * place of the whole queue, or several where tokens come faster than answers.
+ * place of the whole queue, or several where tokens come faster than answers. Nobody waits for a hold in its limiter: it is asked again.
  */
 export class LimiterClient {
   /** Outstanding answers that do not wait for tokens. */
@@ -48,6 +50,7 @@ export class LimiterClient {
   isOut = false
   private readonly limiter: OutboundLimiter
   private readonly key: string
+  private readonly metered: OpenOptions | undefined
   private readonly hasPlaces: boolean
   private next: 'take' | 'wait'
   private readonly waits = new Set<AbortController>()
@@ -59,10 +62,12 @@ export class LimiterClient {
   /** Of decisions that allowed, until these are forgotten. */
   private readonly reservations = new WeakMap<Decision, Reservation<When>>()
 
-  constructor(limiter: OutboundLimiter, key: string) {
+  /** @param metered how to open the hold of a request; undefined where each takes one token. */
+  constructor(limiter: OutboundLimiter, key: string, metered?: OpenOptions) {
     this.limiter = limiter
     this.key = key
-    this.next = limiter.take === undefined ? 'wait' : 'take'
+    this.metered = metered
+    this.next = limiter.take === undefined && metered === undefined ? 'wait' : 'take'
     this.hasPlaces = limiter.policy !== undefined && holdsPermits(limiter.policy)
   }
 
@@ -91,17 +96,42 @@ export class LimiterClient {
 
   /** Gives back a charge, as far as it is still owed. */
   giveBack(decision: Decision): void {
-    if (!release(decision)) quietly(() => this.reservations.get(decision)?.cancel())
+    if (release(decision)) return
+    const reservation = this.reservations.get(decision)
+    this.reservations.delete(decision)
+    quietly(() => reservation?.cancel())
   }
 
-  /** Takes a token even if none is left. */
+  /**
+   * The request of this decision is over: a permit is released, a hold is closed, a charge corrected.
+   *
+   * @param cost what it cost, if that is known.
+   * @param freed called when what a hold had left is free.
+   */
+  ended(decision: Decision, cost: number | undefined, freed: () => void): void {
+    if (release(decision)) return
+    const reservation = this.reservations.get(decision)
+    if (this.metered === undefined && cost === undefined) return
+    this.reservations.delete(decision)
+    quietly(() =>
+      chained(cost === undefined ? reservation?.cancel() : reservation?.settle(cost), () => {
+        if (this.metered === undefined) return
+        this.notBeforeMs = Number.NEGATIVE_INFINITY
+        freed()
+      }),
+    )
+  }
+
+  /** Takes a token even if none is left. A hold is that of all redirects. */
   charge(): void {
+    if (this.metered !== undefined) return
     // Fails for `concurrency`, which has no debt.
     quietly(() => this.limiter.penalize(this.key, 1))
   }
 
-  /** Renews a permit until the returned function is called. */
+  /** Renews a permit or a hold until the returned function is called. */
   kept(decision: Decision, after: After): (() => void) | undefined {
+    if (this.metered !== undefined && isHold(decision)) return keptHold(decision, this.metered, after)
     if (!isPermit(decision)) return undefined
     let unkeep: (() => void) | undefined
     quietly(() => {
@@ -118,10 +148,11 @@ export class LimiterClient {
   }
 
   private take(listener: TokenListener): void {
+    const { key, metered } = this
     const limiter = this.limiter as OutboundLimiter & Required<Pick<OutboundLimiter, 'take'>>
     const answer = attempted(() =>
-      chained(
-        takeOf(limiter, this.key, 1, () => listener.nowMs()),
+      chained<Reservation<When>, Decision>(
+        metered === undefined ? takeOf(limiter, key, 1, () => listener.nowMs()) : openOf(limiter, key, metered),
         this.noted,
       ),
     )
@@ -183,12 +214,13 @@ export class LimiterClient {
 
   /** @param wait the kind of wait that was answered; undefined for a take. */
   private note({ allowed, source, remaining, retryAfterMs }: Decision, nowMs: number, wait?: 'immediate' | 'patient'): void {
-    const mayTake = this.limiter.take !== undefined && source !== 'memory'
+    const isMetered = this.metered !== undefined
+    const mayTake = isMetered || (this.limiter.take !== undefined && source !== 'memory')
     this.isLeased ||= source === 'lease'
     this.isOut = !allowed && source === 'outage'
     if (allowed) {
       this.denials = 0
-      this.next = mayTake && (this.isLeased || remaining >= 1) ? 'take' : 'wait'
+      this.next = mayTake && (isMetered || this.isLeased || remaining >= 1) ? 'take' : 'wait'
       // More requests arrive while an answer is on its way.
       this.mostTakes = Math.min(MAX_ASKED, Math.max(remaining, wait === undefined ? this.mostTakes + 1 : 1))
       return
@@ -196,11 +228,11 @@ export class LimiterClient {
     this.denials++
     this.mostTakes = Math.ceil(this.mostTakes / 2)
     if (retryAfterMs !== Number.POSITIVE_INFINITY) this.expectedMs = nowMs + retryAfterMs
-    const isSure = source !== 'outage' && source !== 'lease' && !this.hasPlaces
+    const isSure = source !== 'outage' && source !== 'lease' && !this.hasPlaces && !isMetered
     this.earliestTokenMs = isSure ? nowMs + retryAfterMs : Number.NEGATIVE_INFINITY
     const isSoon = source === 'lease' && retryAfterMs <= SOON_MS && this.denials <= MAX_LOOKS
-    this.next = mayTake && (wait === undefined ? isSoon : this.isLeased) ? 'take' : 'wait'
-    if (wait === 'patient' || (wait === undefined && isSoon)) {
+    this.next = isMetered || (mayTake && (wait === undefined ? isSoon : this.isLeased)) ? 'take' : 'wait'
+    if (isMetered || wait === 'patient' || (wait === undefined && isSoon)) {
       this.notBeforeMs = nowMs + Math.min(LATEST_LOOK_MS, Math.max(1, retryAfterMs))
     }
   }

@@ -1,7 +1,8 @@
 import { type Awaitable, chained, ignore } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
-import type { HeaderSource } from '../headers/header.js'
+import { type HeaderSource, headerOf, lowerCased } from '../headers/header.js'
 import { type RateLimitReading, readRateLimit } from '../headers/read-rate-limit.js'
+import { checkSpent } from '../holds/hold.js'
 import type { KeyQueues } from './key-queues.js'
 import { OutboundError } from './outbound-error.js'
 import type { OutboundSettings } from './outbound-options.js'
@@ -57,10 +58,13 @@ export class OutboundCall {
   /** Reports a response. True if the request is to be sent again and the response discarded. A promise if a hook returns one. */
   answered(turn: Turn, answer: Answer): Awaitable<boolean> {
     const { key, reading, hooked } = this.report(turn, answer)
-    const { status, isRedirected } = answer
+    const { status, headers, isRedirected } = answer
     // The queue of the key keeps the pause itself, and this request is first in its order.
     const isPaced = key === this.key && isRefusal(status) && this.queues.isSlowed(key)
-    return chained(hooked, () => this.again({ status, isRedirected }, isPaced ? 0 : reading.retryAfterMs, reading.retryAfterMs))
+    return chained(hooked, () => {
+      turn.cost = this.costOf(status, headers)
+      return this.again({ status, isRedirected }, isPaced ? 0 : reading.retryAfterMs, reading.retryAfterMs)
+    })
   }
 
   /** Reports an upgrade, after which there is no other attempt. */
@@ -93,6 +97,14 @@ export class OutboundCall {
     // The first host answered with a redirect: nothing else is known of it.
     turn.answered(302, {})
     return { key, reading, hooked: this.queues.arrivedByRedirect(key, this.request, status, reading) }
+  }
+
+  /** @throws {PolicyError} `COST_INVALID` */
+  private costOf(status: number, headers: HeaderSource): number | undefined {
+    const names = lowerCased(headers)
+    const cost = this.settings.given.costOf?.({ status, header: (name) => headerOf(names, name) })
+    if (cost !== undefined) checkSpent(cost)
+    return cost
   }
 
   private again(outcome: Outcome, ownDelayMs: number | undefined, announcedMs = 0): Awaitable<boolean> {

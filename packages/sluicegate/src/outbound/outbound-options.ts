@@ -1,16 +1,18 @@
 import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
+import { requireNoPermits } from '../holds/hold.js'
+import { checkMetered, type HoldOpener, type Metered, meteredBy } from '../holds/metered.js'
 import type { WaitOptions } from '../limiter.js'
 import { checkFunction, checkInteger, checkNumber, checkOptions } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import { type Clock, checkClock, preciseClock } from '../time/clock.js'
 import { checkedMs, DAY_MS, type Duration } from '../time/duration.js'
 import type { PaceSettings } from './pace.js'
-import type { OutboundRequest, Outcome } from './retry-rule.js'
+import type { OutboundAnswer, OutboundRequest, Outcome } from './retry-rule.js'
 
 /** The methods of a limiter that are called; in-memory and shared limiters have all of them. */
-export interface OutboundLimiter {
+export interface OutboundLimiter extends HoldOpener {
   readonly policy: Policy
   /** A shared limiter's `take` is asked first, as it uses leases. */
   take?(key: string): Decision | Promise<Decision>
@@ -76,6 +78,23 @@ export interface OutboundOptions {
    * @example limitedFetch(fetch, { limiter })
    */
   readonly limiter?: OutboundLimiter
+  /**
+   * Where the cost of a request is known only afterwards: it opens a hold, which `holdOf(response)` gives to the reader. It is renewed until the
+   * response's body ends, in any way, and closed in the next turn of the event loop, as is that of an attempt that fails.
+   *
+   * @defaultValue none: a request costs one token
+   * @example limitedFetch(fetch, { limiter, cost: 'metered' })
+   * @example limitedFetch(fetch, { limiter, cost: { most: 4_096 } })
+   */
+  readonly cost?: Metered
+  /**
+   * What a request cost, by the head of its response: each attempt's, also a refusal's. Under `cost: 'metered'` this closes the hold, otherwise it
+   * corrects the one token, once the body ends. An integer >= 0; undefined if it does not say.
+   *
+   * @defaultValue none
+   * @example limitedFetch(fetch, { limiter, cost: 'metered', costOf: (answer) => Number(answer.header('x-cost') ?? 0) })
+   */
+  readonly costOf?: (answer: OutboundAnswer) => number | undefined
   /**
    * The key of a request, a string of 1 to 1,024 characters.
    *
@@ -207,8 +226,8 @@ export interface OutboundOptions {
 
 const MAX_BACKOFF_MS = 60_000
 const EXAMPLE = '{ policy: tokenBucket({ limit: 10, window: "1s" }) }'
-const FUNCTIONS = ['policyFor', 'key', 'priority', 'retry', 'onWait', 'onRetry', 'onThrottle'] as const
-const OTHERS = ['policy', 'limiter', 'clock'] as const
+const FUNCTIONS = ['policyFor', 'costOf', 'key', 'priority', 'retry', 'onWait', 'onRetry', 'onThrottle'] as const
+const OTHERS = ['policy', 'limiter', 'cost', 'clock'] as const
 const NUMBERS = {
   concurrency: { otherwise: Number.POSITIVE_INFINITY, least: 1, most: Number.POSITIVE_INFINITY, isWhole: true },
   maxWaiting: { otherwise: 10_000, least: 1, most: 1_000_000, isWhole: true },
@@ -252,8 +271,23 @@ export function outboundSettings(given: OutboundOptions): OutboundSettings {
       throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'has its own policies: give one or the other')
     }
   }
+  checkCost(options)
   const { backoffMs, jitter, longestPauseMs } = numbers
   return { ...numbers, given: options, clock, pace: { backoffMs, maxBackoffMs: MAX_BACKOFF_MS, jitter, longestPauseMs, random } }
+}
+
+function checkCost({ policy, policyFor, limiter, cost, costOf }: OutboundOptions): void {
+  const option = cost === undefined ? 'costOf' : 'cost'
+  if (cost === undefined && costOf === undefined) return
+  if (policy === undefined && policyFor === undefined && limiter === undefined) {
+    throw new PolicyError('OPTION_INVALID', option, cost, 'needs a limit: policy, policyFor or limiter')
+  }
+  if (cost === undefined) return
+  const metered = meteredBy(cost)
+  if (metered === undefined) throw new PolicyError('COST_INVALID', option, cost, "must be 'metered', or how to open a hold")
+  checkMetered(metered, limiter)
+  const own = limiter?.policy ?? policy
+  if (own !== undefined) requireNoPermits([own])
 }
 
 function numbersIn(options: OutboundOptions): Numbers {

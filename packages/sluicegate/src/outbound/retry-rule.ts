@@ -7,6 +7,13 @@ export interface OutboundRequest {
   header(name: string): string | undefined
 }
 
+/** The head of a response. */
+export interface OutboundAnswer {
+  readonly status: number
+  /** A header by its lower-case name. */
+  header(name: string): string | undefined
+}
+
 /** A request with what decides about a retry. */
 export interface SentRequest extends OutboundRequest {
   /** Whether its body can be sent a second time; true without a body. */

@@ -1,4 +1,5 @@
 import { ignore } from '../awaitable.js'
+import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
 import type { RateLimitReading } from '../headers/read-rate-limit.js'
 import { type Due, DueHeap } from '../waiting/due-heap.js'
@@ -121,17 +122,23 @@ interface TurnKeeper {
   /** Returns what the hook returns. */
   answered(status: number, reading: RateLimitReading): unknown
   failed(): void
-  left(): void
+  /** @param cost what the request cost, if that is known. */
+  left(cost: number | undefined): void
   giveBack(): void
 }
 
 /** Permission to send one request. It counts until {@link end} is called. */
 export class Turn {
+  /** What the limiter gave; undefined without a limit. */
+  readonly decision: Decision | undefined
+  /** What the request cost, once that is known. */
+  cost: number | undefined
   private readonly keeper: TurnKeeper
   private isUnderWay = true
   private isHeld = true
 
-  constructor(keeper: TurnKeeper) {
+  constructor(decision: Decision | undefined, keeper: TurnKeeper) {
+    this.decision = decision
     this.keeper = keeper
   }
 
@@ -156,7 +163,7 @@ export class Turn {
     }
     if (!this.isHeld) return
     this.isHeld = false
-    this.keeper.left()
+    this.keeper.left(this.cost)
   }
 }
 
