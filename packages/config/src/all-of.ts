@@ -3,6 +3,9 @@ import { ALGORITHM_NAMES, RULE_OPTIONS } from './algorithms.js'
 import { type NameFault, reasonWithoutOption } from './judged-policy.js'
 import { type Rule, readRule } from './rule.js'
 import type { Section } from './section.js'
+import { SOFT, type SoftLimits } from './soft.js'
+
+type SoftByPart = Map<string, NonNullable<ReturnType<SoftLimits['get']>>>
 
 /** The most parts that the library charges together. */
 export const MAX_PARTS = 8
@@ -20,24 +23,26 @@ export function isAllOf(section: Section): boolean {
 /** The policies listed under `all-of`, or named under `levels`, as one policy; `algorithm` may be left out, since both imply it. */
 export function readAllOf(section: Section, name: string, nameFault: NameFault): Rule {
   if (section.has('algorithm')) section.oneOf('algorithm', ['all-of'])
-  const policies = section.has('levels') ? readLevels(section) : readList(section)
+  const soft: SoftByPart = new Map()
+  const policies = section.has('levels') ? readLevels(section, soft) : readList(section, soft)
   return {
+    soft,
     policy: wholeOf(policies.length === 0 ? [STAND_IN] : policies.slice(0, MAX_PARTS), name, nameFault),
     belongs: (option) => (OF_A_PART.has(option) ? 'is for a policy in all-of or levels: write it there' : undefined),
   }
 }
 
-function readList(section: Section): readonly Policy[] {
+function readList(section: Section, soft: SoftByPart): readonly Policy[] {
   section.require('all-of', ': list the policies that all have to agree')
   const list = section.list('all-of', 'policies')
   const parts = list ?? []
   if (list !== undefined) checkNumber(section, 'all-of', parts.length)
   const names = new Map<string, string>()
-  return parts.flatMap((part) => readPart(part, names) ?? [])
+  return parts.flatMap((part) => readPart(part, names, soft) ?? [])
 }
 
 /** Each policy under its name, by which requests give its key. */
-function readLevels(section: Section): readonly Policy[] {
+function readLevels(section: Section, soft: SoftByPart): readonly Policy[] {
   if (section.has('all-of')) section.nameFault('all-of', 'cannot stand beside levels: name all policies there')
   const levels = section.section('levels')
   const names = levels.names()
@@ -50,6 +55,7 @@ function readLevels(section: Section): readonly Policy[] {
       return []
     }
     const rule = readRule(level, ALGORITHM_NAMES, name, (reason) => levels.nameFault(name, `name: ${reason}`))
+    addSoft(level, rule.policy, soft)
     level.done((option) => (OF_THE_WHOLE.has(option) ? 'is for the whole policy: write it beside levels' : rule.belongs(option)))
     return rule.policy ?? []
   })
@@ -69,13 +75,19 @@ function wholeOf(policies: readonly Policy[], name: string, nameFault: NameFault
   }
 }
 
+function addSoft(part: Section, policy: Policy | undefined, soft: SoftByPart): void {
+  const own = SOFT.soft.read(part)
+  if (policy !== undefined && own !== undefined) soft.set(policy.name, own)
+}
+
 /** A part, whose name is unique: `names` has the names of the parts before it, with their places. */
-function readPart(part: Section, names: Map<string, string>): Policy | undefined {
+function readPart(part: Section, names: Map<string, string>, soft: SoftByPart): Policy | undefined {
   if (isAllOf(part)) {
     part.fault('all-of', 'cannot stand in another all-of: list all policies in one')
     return undefined
   }
   const rule = readRule(part, ALGORITHM_NAMES, part.text('name', 'burst'), (reason) => part.fault('name', reason))
+  addSoft(part, rule.policy, soft)
   part.done((option) => (OF_THE_WHOLE.has(option) ? 'is for the whole policy: write it beside all-of' : rule.belongs(option)))
   const { policy } = rule
   if (policy === undefined) return undefined

@@ -10,6 +10,7 @@ import type { StorageConfig } from './storage.js'
 import type { ThrottleConfig } from './table-size.js'
 import type { TlsConfig } from './tls.js'
 import type { Token } from './tokens.js'
+import type { WebhookConfig } from './webhook.js'
 
 export { type ClientBounds, DEFAULT_CLIENTS, DEFAULT_STOP, type StopTimes } from './clients.js'
 export { LISTENER_NAMES, type Listen, type ListenerName } from './listen.js'
@@ -44,6 +45,8 @@ export interface Config {
   readonly threads: number
   /** A file or folder with a configuration that is compared with this one; undefined: none. */
   readonly candidate: string | undefined
+  /** Where soft limits are announced; undefined: in the log and metrics alone. */
+  readonly webhook: WebhookConfig | undefined
 }
 
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -92,4 +95,5 @@ export const SETTINGS = [
   'processes',
   'threads',
   'candidate',
+  'webhook',
 ] as const satisfies readonly (keyof Config)[]

@@ -11,10 +11,12 @@ import { PROCESSES } from './processes.js'
 import { QUOTAS } from './quotas.js'
 import { ruleSchema, tierSchema } from './rule.js'
 import { SNAPSHOT } from './snapshot.js'
+import { SOFT } from './soft.js'
 import { STORAGE } from './storage.js'
 import { ENVOY_TABLE, TABLE, THROTTLE } from './table-size.js'
 import { TLS } from './tls.js'
 import { MAX_TOKENS, TOKEN } from './tokens.js'
+import { WEBHOOK } from './webhook.js'
 
 // Schemas for editors, of the tables by which files are read. `npm run build` writes them into the package of the service.
 
@@ -100,6 +102,7 @@ const ALL_OF = {
     },
   ),
   ...TABLE,
+  ...SOFT,
 }
 
 const SEVERAL = [{ required: ['all-of'] }, { required: ['levels'] }]
@@ -132,6 +135,7 @@ const ROOT = {
   dashboard: part('dashboard', DASHBOARD),
   log: part('log', LOG),
   snapshot: part('snapshot', SNAPSHOT),
+  webhook: part('webhook', WEBHOOK),
 }
 
 /** Files in our own form. */
@@ -143,13 +147,13 @@ export function ownSchema(): JsonSchema {
     description: 'Configuration of the service sluicegate.',
     $defs: {
       tier: tierSchema('limit'),
-      part: ruleSchema({ name: NAMED_PART }),
-      level: ruleSchema({}),
+      part: ruleSchema({ name: NAMED_PART, ...SOFT }),
+      level: ruleSchema(SOFT),
       policy: {
         if: { anyOf: SEVERAL },
         // biome-ignore lint/suspicious/noThenProperty: a word of JSON Schema
         then: schemaOf(ALL_OF, { oneOf: SEVERAL }),
-        else: ruleSchema({ ...TABLE, ...ofPolicies((name) => name) }),
+        else: ruleSchema({ ...TABLE, ...SOFT, ...ofPolicies((name) => name) }),
       },
     },
     ...schemaOf(ROOT),

@@ -4,8 +4,9 @@ import { memoryFault } from './memory-fault.js'
 import { valuesOf } from './option.js'
 import type { PolicyConfig } from './policy-config.js'
 import { PRIORITY_OPTIONS, readPriorities } from './priorities.js'
-import { readRule } from './rule.js'
+import { type Rule, readRule } from './rule.js'
 import type { Section } from './section.js'
+import { SOFT, type SoftLimits } from './soft.js'
 import { TABLE } from './table-size.js'
 import { readTiers, TIER_OPTIONS } from './tiers/read-tiers.js'
 
@@ -41,17 +42,29 @@ function readPolicy(policies: Section, name: string): PolicyConfig | undefined {
   const nameFault = (reason: string): void => policies.nameFault(name, `name: ${reason}`)
   const rule = isAllOf(section) ? readAllOf(section, name, nameFault) : readRule(section, CHOICES, name, nameFault)
   const { maxSettle, ...table } = valuesOf(section, TABLE)
+  const all = SOFT.soft.read(section)
   const isWhole = isAllOf(section)
   if (isWhole) refuseOfSingle(section)
   const tiers = isWhole ? undefined : readTiers(section, rule.policy, TIER_OPTIONS)
   const priorities = isWhole ? undefined : readPriorities(section, PRIORITY_OPTIONS)
   section.done(rule.belongs)
   if (rule.policy === undefined) return undefined
-  const more = { ...(tiers && { tiers }), ...(priorities && { priorities }), ...(maxSettle && { maxSettle }) }
+  const soft = softOf(rule, all)
+  const more = { ...(tiers && { tiers }), ...(priorities && { priorities }), ...(maxSettle && { maxSettle }), ...(soft && { soft }) }
   const config = { policy: rule.policy, ...table, ...more }
   const reason = memoryFault(config)
   if (reason !== undefined) section.fault('max-keys', reason)
   return config
+}
+
+/** Of each policy, or of each part its own or those of the whole; undefined without any. */
+function softOf({ policy, soft }: Rule, all: ReturnType<SoftLimits['get']>): SoftLimits | undefined {
+  const names = (policy?.policies ?? (policy === undefined ? [] : [policy])).map(({ name }) => name)
+  const given = names.flatMap((name) => {
+    const own = soft?.get(name) ?? all
+    return own === undefined ? [] : [[name, own] as const]
+  })
+  return given.length === 0 ? undefined : new Map(given)
 }
 
 /** Each part has its own limit, and a key may be one of several. */

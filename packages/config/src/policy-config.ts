@@ -1,5 +1,6 @@
 import type { Policy } from 'sluicegate'
 import type { Priorities } from './priorities.js'
+import type { SoftLimits } from './soft.js'
 import type { OnFull } from './table-size.js'
 import type { Tiers } from './tiers/tiers.js'
 
@@ -15,4 +16,6 @@ export interface PolicyConfig {
   readonly priorities?: Priorities | undefined
   /** The highest cost that settles a reservation, in multiples of what was reserved. Undefined: {@link DEFAULT_MAX_SETTLE}. */
   readonly maxSettle?: number | undefined
+  /** Shares of the limit that are announced; undefined: none. */
+  readonly soft?: SoftLimits | undefined
 }

@@ -20,6 +20,7 @@ import { readStorage } from './storage.js'
 import { THROTTLE } from './table-size.js'
 import { readTls, TLS, type TlsConfig, type TlsFault } from './tls.js'
 import { readTokens } from './tokens.js'
+import { readWebhook } from './webhook.js'
 
 /** Far above any real file; a larger one is a mistake in the path. */
 const MAX_FILE_CHARACTERS = 1_000_000
@@ -133,6 +134,7 @@ function readSources(sources: readonly Source[], before: Known): Config {
     processes: PROCESSES.processes.read(settings('processes')),
     threads: PROCESSES.threads.read(settings('threads')),
     candidate: readCandidate(settings('candidate')),
+    webhook: readWebhook(settings('webhook')),
   }
   for (const section of own) section.done()
   return config

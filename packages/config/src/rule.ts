@@ -3,6 +3,7 @@ import { ALGORITHM_NAMES, type AlgorithmName, algorithmsWith, CALENDAR_UNITS, OF
 import { judgedPolicy, type NameFault, type WrittenRule } from './judged-policy.js'
 import { choice, type JsonSchema, type Kind, type Option, option, schemaOf, type Table, text } from './option.js'
 import type { Section } from './section.js'
+import type { SoftLimits } from './soft.js'
 import { nearest } from './spelling.js'
 
 const REQUIRED: ReadonlySet<string> = new Set(['limit', 'window'])
@@ -92,6 +93,8 @@ export function tierSchema(limit: string): JsonSchema {
 /** A section read before {@link Section.done}. After a fault its policy is meaningless, because the file is refused. */
 export interface Rule {
   readonly policy: Policy | undefined
+  /** Of an all-of: by part. */
+  readonly soft?: SoftLimits
   /** Why an option that is right elsewhere is wrong here. */
   belongs(option: string): string | undefined
 }

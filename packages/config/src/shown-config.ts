@@ -12,6 +12,7 @@ import { shownStorage } from './storage.js'
 import { TABLE, THROTTLE } from './table-size.js'
 import type { Tiers } from './tiers/tiers.js'
 import { timeSpanText } from './time-span.js'
+import { WEBHOOK } from './webhook.js'
 
 const MASKED = '****'
 
@@ -40,6 +41,7 @@ export function configObject({
   processes,
   threads,
   candidate,
+  webhook,
 }: Config): object {
   return {
     listen: shownOf(LISTEN, listen),
@@ -61,12 +63,14 @@ export function configObject({
     ...(threads > 1 && { threads }),
     ...(snapshot.file !== undefined && { snapshot: shownOf(SNAPSHOT, snapshot) }),
     ...(candidate !== undefined && { candidate }),
+    ...(webhook && { webhook: { ...shownOf(WEBHOOK, webhook), ...(webhook.secret !== undefined && { secret: MASKED }) } }),
   }
 }
 
-function policyObject({ policy, tiers, priorities, ...table }: PolicyConfig): object {
+function policyObject({ policy, tiers, priorities, soft, ...table }: PolicyConfig): object {
+  const shown = (part: Policy): object => ({ ...ruleObject(part), ...(soft?.has(part.name) && { soft: soft.get(part.name) }) })
   return {
-    ...(policy.policies ? { 'all-of': policy.policies.map((part) => ({ name: part.name, ...ruleObject(part) })) } : ruleObject(policy)),
+    ...(policy.policies ? { 'all-of': policy.policies.map((part) => ({ name: part.name, ...shown(part) })) } : shown(policy)),
     ...shownOf(TABLE, table),
     ...(tiers && tiersObject(tiers)),
     ...(priorities && prioritiesObject(priorities)),

@@ -25,6 +25,7 @@ import { type ConfigSource, LOOK_MS, Reloader, type ReloadState } from './reload
 import { openSnapshots, type SnapshotFile, Snapshots } from './snapshots.js'
 import { type Telemetry, telemetryOf } from './telemetry/telemetry.js'
 import { VERSION } from './version.js'
+import { announcing, Webhook } from './webhook.js'
 
 /** A service that listens. */
 export interface Service {
@@ -100,6 +101,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
       ? undefined
       : new Candidate(config.candidate, log, { clock, tracksKeys: hasPage, watchMs, load: options.source?.beside?.readOther })
   const snapshotFile = worker === undefined ? await snapshotFileOf(config, log) : undefined
+  const webhook = config.webhook && new Webhook(config.webhook, log)
   const engine = new Engine(allPolicies(config), {
     observer: tracing,
     ...(clock && { clock }),
@@ -107,6 +109,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     storage,
     peers: worker?.peers,
     holds: worker?.holds,
+    onSoft: announcing(log, webhook),
     hotKeys: hasPage ? HOT_KEYS_TRACKED : 0,
     callRates: config.throttle,
     ...savedIn(snapshotFile, log),
@@ -126,7 +129,15 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const hasAdmin = config.listen.admin !== undefined
   const page = new LivePage({ engine: worker?.figures ?? engine, keys, guards, hasAdmin, sampleMs, reloads, candidate })
   const traffic = { all: () => [...listeners.traffic.values()] }
-  const measures = measuresOf(engine, traffic, VERSION, { hits: limits.hits, reloads: reloader, snapshots, candidate, quotas, guards })
+  const measures = measuresOf(engine, traffic, VERSION, {
+    hits: limits.hits,
+    reloads: reloader,
+    snapshots,
+    candidate,
+    quotas,
+    guards,
+    webhook,
+  })
   const metrics = createMetrics(measures)
   const deciding = { engine, limits, access, clients, log, tracing }
   const http = httpServers({
@@ -142,6 +153,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const listeners = new Listeners(config, { ...http, ...others })
   const parts: Parts = new Parts([
     { name: 'storage', start: () => opened(storage), stop: () => storage.close() },
+    ...(webhook === undefined ? [] : [webhook]),
     { name: 'engine', stop: () => engine.close() },
     reportOf(telemetry, measures),
     ...(snapshots === undefined ? [] : [snapshots]),

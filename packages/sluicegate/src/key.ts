@@ -91,3 +91,9 @@ export function keysUnder({ policies }: Pick<Policy, 'policies'>, key: Key): rea
   checkKey(key)
   return [key]
 }
+
+/** The key of each policy, also of a key by name. @throws {PolicyError} `KEY_INVALID` */
+export function keysOf(policy: Pick<Policy, 'policies'>, key: Key | KeysByName): readonly string[] {
+  const names = isByName(key) ? (policy.policies ?? []).map(({ name }) => name) : []
+  return keysUnder(policy, keyInOrder(names, key))
+}

@@ -13,6 +13,7 @@ import { Reservations } from './reservations.js'
 import { ServedPolicy } from './served-policy.js'
 import type { Follower, Peers } from './shared-limiter.js'
 import { CALL_RATES, type SavedPolicy } from './snapshot-file.js'
+import { type SoftLimitReached, SoftLimits } from './soft-limits.js'
 import { type CallRateRoom, type LimiterMaking, MEMORY, type Storage, type StoredLimiter } from './stored-limiter.js'
 import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
 import { type MakeTier, TieredLimiter } from './tiered-limiter.js'
@@ -28,6 +29,7 @@ export type { DecisionObserver } from './outcome.js'
 export type { AskedPriority } from './priorities.js'
 export { MAX_RESERVATION_MS } from './reservations.js'
 export { type Counts, type HoldCounts, ServedPolicy } from './served-policy.js'
+export type { SoftLimitReached } from './soft-limits.js'
 export { MAX_HOLD_ID_LENGTH } from './store-holds.js'
 export type { TakeAllOptions, TakePart } from './take-all.js'
 
@@ -53,6 +55,8 @@ export interface EngineOptions {
   readonly observer?: DecisionObserver | undefined
   /** Sees the decisions of all policies. */
   readonly follower?: Follower
+  /** Called once a window for each soft limit that a key reaches; left out: soft limits are not looked at. */
+  readonly onSoft?: ((reached: SoftLimitReached) => void) | undefined
 }
 
 /** Of the keys of a policy, or of its tier with that id. No name has a line feed in it. */
@@ -73,6 +77,7 @@ export class Engine {
   readonly reservations: Reservations
   readonly permits: Permits
   readonly holds: HoldVerbs
+  readonly softLimits: SoftLimits | undefined
   /** By the prices of the configuration. */
   readonly costs = new Costs()
   readonly #ownHolds: Holds
@@ -95,6 +100,7 @@ export class Engine {
     this.storage = storage
     this.#follower = options.follower
     this.#making = { clock, hotKeys }
+    this.softLimits = options.onSoft && new SoftLimits(storage, this.#making, options.onSoft)
     this.callRates = new CallRates(storage, this, this.#making, callRates)
     const ticking = clock ?? preciseClock()
     const nowMs = (): number => ticking.nowMs()
@@ -175,6 +181,7 @@ export class Engine {
     return new ServedPolicy(config, limiter, this.latency, (own, { policy }) => this.#tiered(own, policy.name), {
       observer: this.observer,
       follower: this.#follower,
+      softLimits: this.softLimits,
     })
   }
 
@@ -286,5 +293,6 @@ export class Engine {
     this.#isClosed = true
     this.callRates.close()
     for (const policy of this.#policies.values()) policy.close()
+    this.softLimits?.close()
   }
 }

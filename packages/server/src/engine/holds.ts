@@ -113,7 +113,7 @@ export class Holds implements HoldVerbs {
         const { used, over } = work.state
         const state = { used, over, held: 0 }
         this.#count(entry, state)
-        return { decision, ...state, affordable: 0 }
+        return { decision: work.served.spent(work.key, decision), ...state, affordable: 0 }
       }) as Awaitable<Closed>
       if (this.#held.remove(id) !== undefined) work.served.holds.open--
       this.#end(id, entry, { call, answer }, this.#nowMs() + work.asked.ttlMs)
@@ -133,7 +133,8 @@ export class Holds implements HoldVerbs {
 
   #opened(served: ServedPolicy, key: Key, asked: WorkAsked, keyName: string): Opened {
     const work = new ServedWork(served, key, asked)
-    const { decision, state } = work
+    const { state } = work
+    const decision = served.spent(key, work.decision)
     served.count(decision)
     if (!decision.allowed) return { decision, id: undefined, ...state }
     const mostOver = (served.config.maxSettle ?? DEFAULT_MAX_SETTLE) * Math.max(1, state.held)

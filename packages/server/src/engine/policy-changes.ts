@@ -75,6 +75,7 @@ export function* preparingChanges(preparation: Preparation): Generator<void, Pre
         if (isTiered || !isDeepStrictEqual(before.policy, config.policy)) updated.push(name)
         else if (!isDeepStrictEqual(before.config.priorities, config.priorities)) updated.push(name)
         else if (before.config.maxSettle !== config.maxSettle) updated.push(name)
+        else if (!isDeepStrictEqual(before.config.soft, config.soft)) updated.push(name)
         if (isTiered) tiered.push(yield* before.preparingTiers(config))
       }
     }
@@ -125,8 +126,8 @@ export function ended<Result>(steps: Generator<void, Result>): Result {
 
 /** Whether the keys of a policy can stay where they are. */
 function keepsTable(before: PolicyConfig, after: PolicyConfig): boolean {
-  const { policy: from, tiers: _before, priorities: _was, maxSettle: _most, ...table } = before
-  const { policy: to, tiers: _after, priorities: _is, maxSettle: _next, ...wanted } = after
+  const { policy: from, tiers: _before, priorities: _was, maxSettle: _most, soft: _said, ...table } = before
+  const { policy: to, tiers: _after, priorities: _is, maxSettle: _next, soft: _says, ...wanted } = after
   return isDeepStrictEqual(table, wanted) && canBecome(from, to)
 }
 

@@ -80,7 +80,7 @@ export class Reservations {
     if (other !== undefined) return this.#settleElsewhere(other, id, costOf)
     return this.#end(id, (parts) => {
       const costs = parts.map(({ part }) => Math.min(checkedCost(costOf(part)), mostOf(part)))
-      return answersOf(parts, ({ reservation }, i) => reservation.settle(costs[i] as number))
+      return answersOf(parts, ({ part, reservation }, i) => stateOf(part, reservation.settle(costs[i] as number)))
     })
   }
 
@@ -88,7 +88,7 @@ export class Reservations {
   cancel(id: string): Awaitable<readonly Decision[] | undefined> {
     const other = this.#peers && otherSlotOf(id, this.#peers)
     if (other !== undefined) return this.#peers?.call<readonly Decision[]>(other, 'cancel', id)
-    return this.#end(id, (parts) => answersOf(parts, ({ reservation }) => reservation.cancel()))
+    return this.#end(id, (parts) => answersOf(parts, ({ part, reservation }) => stateOf(part, reservation.cancel())))
   }
 
   /** The figures of each part, which other processes may have; undefined when there is no such reservation. */
@@ -136,6 +136,11 @@ export class Reservations {
 /** The most that settles a part: taking is not penalizing. */
 function mostOf({ policy, cost }: TakePart): number {
   return (policy.config.maxSettle ?? DEFAULT_MAX_SETTLE) * Math.max(1, cost)
+}
+
+/** With the soft limits that it has reached. */
+function stateOf({ policy, key }: TakePart, state: Awaitable<Decision>): Awaitable<Decision> {
+  return whenDone(state, (decision) => policy.spent(key, decision))
 }
 
 /** All costs are checked before the first part is settled. */

@@ -6,6 +6,7 @@ import type { DecisionObserver, Latency } from './outcome.js'
 import { type Outcome, outcomeOf, passed } from './outcome.js'
 import { type AskedPriority, floorOf } from './priorities.js'
 import type { Follower, KeyChange, RegionFigures } from './shared-limiter.js'
+import type { SoftLimits, SoftWatch } from './soft-limits.js'
 import type { LimiterFigures, ServerCalls, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { takeAbove } from './take-above.js'
 import { type PreparedTiers, TieredLimiter } from './tiered-limiter.js'
@@ -49,6 +50,13 @@ export interface ServedReservation {
   lapse?(): void
 }
 
+/** What looks at decisions. */
+interface ServedPolicyOptions {
+  readonly observer?: DecisionObserver | undefined
+  readonly follower?: Follower | undefined
+  readonly softLimits?: SoftLimits | undefined
+}
+
 /**
  * A named policy with its keys: the one place where decisions are made and counted, for all protocols. Every verb answers with a value
  * when the keys are in memory, and with a value or a promise when a store has them.
@@ -67,10 +75,14 @@ export class ServedPolicy {
   readonly sources: Record<Decision['source'], number> = { memory: 0, lease: 0, store: 0, outage: 0 }
   /** Outages by the code of their error. */
   readonly errors = new Map<string, number>()
+  /** Soft limits that this process announced. */
+  readonly softReached = new Map<string, { readonly part: string; readonly threshold: string; count: number }>()
   #limiter: StoredLimiter
   readonly #latency: Latency
   readonly #observer: DecisionObserver | undefined
   #config: PolicyConfig
+  readonly #softLimits: SoftLimits | undefined
+  #soft: SoftWatch | undefined
   /** Sees what was decided. */
   readonly follower: Follower | undefined
 
@@ -82,16 +94,17 @@ export class ServedPolicy {
     limiter: StoredLimiter,
     latency: Latency,
     makeTiered: MakeTiered,
-    { observer, follower }: { readonly observer?: DecisionObserver | undefined; readonly follower?: Follower | undefined } = {},
+    { observer, follower, softLimits }: ServedPolicyOptions = {},
   ) {
     this.#observer = observer
     this.follower = follower
     this.name = config.policy.name
     this.#makeTiered = makeTiered
+    this.#softLimits = softLimits
     this.#config = config
     this.#limiter = limiter
     this.#latency = latency
-    this.#nameParts()
+    this.#use(config)
   }
 
   /** The policy in force. A frozen object, another one after {@link ServedPolicy.update}: protocols may cache by it, in a `WeakMap`. */
@@ -144,7 +157,7 @@ export class ServedPolicy {
     return whenDone(this.uncounted.peek(key, cost, priority), (decision) => {
       this.counts.peeks++
       this.#observer?.decided({ policy: this.name, outcome: outcomeOf(decision), source: decision.source })
-      return decision
+      return this.looked(key, decision)
     })
   }
 
@@ -234,10 +247,9 @@ export class ServedPolicy {
    *
    * @throws {PolicyError} `ALGORITHM_CHANGE` or `RANGE_UNSUPPORTED`: nothing has changed then.
    */
-  update({ policy, priorities, maxSettle }: Pick<PolicyConfig, 'policy' | 'priorities' | 'maxSettle'>): void {
+  update({ policy, priorities, maxSettle, soft }: Pick<PolicyConfig, 'policy' | 'priorities' | 'maxSettle' | 'soft'>): void {
     this.#limiter.update(policy)
-    this.#config = { ...this.#config, policy, priorities, maxSettle }
-    this.#nameParts()
+    this.#use({ ...this.#config, policy, priorities, maxSettle, soft })
   }
 
   /** The policy of a key: that of its tier, where there are tiers. */
@@ -256,7 +268,7 @@ export class ServedPolicy {
     const commit = (): void => {
       prepared()
       this.#limiter = limiter
-      this.#config = config
+      this.#use(config)
     }
     return Object.assign(commit, { discard: () => prepared.discard() })
   }
@@ -269,8 +281,7 @@ export class ServedPolicy {
     const before = this.#limiter
     const carries = CarryingLimiter.canCarry(before, limiter)
     this.#limiter = carries ? new CarryingLimiter(limiter, before, nowMs) : limiter
-    this.#config = config
-    this.#nameParts()
+    this.#use(config)
     return carries ? undefined : before
   }
 
@@ -329,17 +340,34 @@ export class ServedPolicy {
     this.#latency.observe((performance.now() - startMs) / 1000)
     this.count(decision)
     if (this.follower !== undefined) this.follower.taken(this, key, cost, decision)
-    return decision
+    return this.spent(key, decision)
   }
 
   #changing(change: KeyChange, key: Key, amount: number, verb: () => Awaitable<Decision>): Awaitable<Decision> {
     return this.#counting(verb, (state) => {
       this.follower?.changed(this, change, key, amount)
-      return state
+      return this.spent(key, state)
     })
   }
 
-  #nameParts(): void {
+  /** The same answer, with the soft limits that the key has reached, which are announced once. */
+  spent<Made extends Decision>(key: Key, decision: Made): Made {
+    return this.#soft === undefined ? decision : this.#soft.seen(this.policyOf(key), key, decision, true)
+  }
+
+  /** The same of an answer that changed nothing, which announces nothing. */
+  looked(key: Key, decision: Decision): Decision {
+    return this.#soft === undefined ? decision : this.#soft.seen(this.policyOf(key), key, decision, false)
+  }
+
+  #use(config: PolicyConfig): void {
+    this.#config = config
+    this.#soft = this.#softLimits?.watch(config, ({ part = '', threshold }) => {
+      const id = `${part}\n${threshold}`
+      const reached = this.softReached.get(id) ?? { part, threshold, count: 0 }
+      reached.count++
+      this.softReached.set(id, reached)
+    })
     for (const { name } of this.policy.policies ?? []) if (!this.denialsByPart.has(name)) this.denialsByPart.set(name, 0)
   }
 

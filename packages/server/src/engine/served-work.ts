@@ -41,8 +41,18 @@ export class ServedWork {
     const { expect, most, ttlMs: ttl, over } = asked
     const hold = limiter.open(key, { expect, ttl, over, ...(most !== Number.POSITIVE_INFINITY && { most }) })
     this.#hold = followKey(hold as Hold, limiterNow)
-    const { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts } = hold
-    this.decision = { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, ...(parts && { parts }) }
+    const { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source, parts, spent } = hold
+    this.decision = {
+      allowed,
+      limit,
+      remaining,
+      retryAfterMs,
+      resetAfterMs,
+      policy,
+      source,
+      ...(parts && { parts }),
+      ...(spent !== undefined && { spent }),
+    }
   }
 
   get state(): WorkState {

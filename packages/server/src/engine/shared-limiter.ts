@@ -14,7 +14,7 @@ interface StoreConfig {
 }
 
 /** Options of a limiter over a store, which is not named yet. */
-export function sharedOptions({ mode, outage, timeoutMs }: StoreConfig, config: PolicyConfig, { hotKeys }: LimiterMaking) {
+export function sharedOptions({ mode, outage, timeoutMs }: StoreConfig, config: PolicyConfig, { hotKeys, isExact }: LimiterMaking) {
   const { maxKeys, priorities } = config
   return {
     outage,
@@ -22,7 +22,7 @@ export function sharedOptions({ mode, outage, timeoutMs }: StoreConfig, config: 
     hotKeys,
     // Leased is the default, and a policy that cannot be leased runs exact then.
     // A lease says nothing about what is left at the store, which classes of requests depend on.
-    ...((mode === 'exact' || priorities !== undefined) && { mode: 'exact' as const }),
+    ...((mode === 'exact' || priorities !== undefined || isExact) && { mode: 'exact' as const }),
     ...(maxKeys !== undefined && { maxKeys: Math.min(maxKeys, MAX_LEASED_KEYS) }),
   }
 }

@@ -61,7 +61,8 @@ export class StoreHolds {
     if (id.length > MAX_HOLD_ID_LENGTH) throw new PolicyError('KEY_INVALID', 'key', key, 'has levels whose keys are too long together')
     const options = { expect, ttl, over, ...(bound < Number.POSITIVE_INFINITY && { most: bound }) }
     const answer = await this.#step(served, key, (holds) => holds.open(key, number, options))
-    const { isDone, decision } = answer
+    const { isDone } = answer
+    const decision = served.spent(key, answer.decision)
     served.count(decision)
     return isDone ? { decision, id, ...stateOf(answer, bound) } : { decision, id: undefined, ...NOT_ADDED }
   }
@@ -90,7 +91,7 @@ export class StoreHolds {
     const { decision, fault } = answer
     if (isFault(fault)) return { fault }
     served.holds.spent += answer.spent
-    return { decision, ...stateOf(answer, most), held: 0, affordable: 0 }
+    return { decision: served.spent(key, decision), ...stateOf(answer, most), held: 0, affordable: 0 }
   }
 
   /** @throws {PolicyError} where the policy keeps no holds by id. */

@@ -95,6 +95,8 @@ export interface LimiterMaking {
   readonly clock: Clock | undefined
   /** How many keys the top list of each policy holds; 0 for none. */
   readonly hotKeys: number
+  /** At a store each decision is made there; default as the configuration says. */
+  readonly isExact?: boolean
 }
 
 /** What was saved of a policy, to begin with. */
@@ -146,6 +148,8 @@ export interface Storage {
    * @throws {PolicyError} `SNAPSHOT_INVALID`, and when there is no room for the table.
    */
   rateTable(room: CallRateRoom, making: LimiterMaking, saved?: Uint8Array): StoredRateTable
+  /** In a worker whose primary process has the keys: asks it who announces a soft limit. Elsewhere a limiter says so. */
+  announce?(policy: Policy, key: string): Awaitable<Decision>
   readonly name: 'memory' | 'redis' | 'postgres'
   /** Whether the store could be written at the last look; always true in memory. */
   readonly isReachable: boolean

@@ -101,12 +101,11 @@ function isCharged({ peekOnly }: TakePart, { allowed, wouldDeny }: Decision): bo
 
 /** Charges nothing. */
 function refuse(parts: readonly TakePart[], decisions: Decision[]): Decision[] {
-  for (const [i, part] of parts.entries()) {
+  return parts.map((part, i) => {
     const decision = decisions[i] as Decision
-    countPart(part.policy, decision, false)
     if (!decision.allowed && !part.policy.isShared && part.policy.config.priorities === undefined) noteDenial(part, costUpTo(parts, i))
-  }
-  return decisions
+    return countPart(part, decision, false)
+  })
 }
 
 /**
@@ -120,10 +119,12 @@ function noteDenial({ policy, key }: TakePart, cost: number): void {
   else policy.uncounted.refund(key, cost)
 }
 
-function countPart(policy: ServedPolicy, decision: Decision, isTaken: boolean): void {
+/** Counts the outcome. The answer has the soft limits that the key has reached. */
+function countPart({ policy, key }: TakePart, decision: Decision, isTaken: boolean): Decision {
   // What would have passed, and was not taken, is neither allowed nor denied.
   if (isTaken || !decision.allowed) policy.count(decision)
   else policy.counts.peeks++
+  return isTaken || !decision.allowed ? policy.spent(key, decision) : policy.looked(key, decision)
 }
 
 /** All parts were seen to pass, and nothing has run since: each take passes as well. */
@@ -132,8 +133,7 @@ function takeHere(parts: readonly TakePart[], seen: readonly Decision[]): Decisi
     const before = seen[i] as Decision
     const isTaken = isCharged(part, before)
     const decision = isTaken ? (part.policy.uncounted.take(part.key, part.cost) as Decision) : before
-    countPart(part.policy, decision, isTaken)
-    return decision
+    return countPart(part, decision, isTaken)
   })
 }
 
@@ -179,8 +179,7 @@ function reserveSeen(
     const decisions = parts.map((part, i) => shadowed(part, made[i]?.decision ?? (seen[i] as Decision)))
     const held = made.flatMap((reservation, i) => (isHeld(reservation) ? [{ part: parts[i] as TakePart, reservation }] : []))
     if (failed === undefined && passes(decisions)) {
-      for (const [i, { policy }] of parts.entries()) countPart(policy, decisions[i] as Decision, isHeld(made[i]))
-      return { decisions, held }
+      return { decisions: parts.map((part, i) => countPart(part, decisions[i] as Decision, isHeld(made[i]))), held }
     }
     const cancelled = answersOf(held, ({ reservation }) => attempt(() => reservation.cancel()))
     return whenDone(cancelled, () => {

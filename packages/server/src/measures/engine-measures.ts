@@ -21,6 +21,14 @@ export function decisionMeasures(engine: Engine): Measure[] {
       ofPolicies(engine, ({ name, denialsByPart }) => labelled('part', denialsByPart, { policy: name })),
     ),
     counter(
+      'sluicegate_soft_limits_total',
+      'Soft limits that keys reached, once a window and key, by threshold; of an all-of by part.',
+      ofPolicies(engine, function* ({ name, softReached }) {
+        for (const { part, threshold, count } of softReached.values())
+          yield { labels: { policy: name, ...(part !== '' && { part }), threshold }, value: count }
+      }),
+    ),
+    counter(
       'sluicegate_peeks_total',
       'Calls that took nothing.',
       perPolicy(engine, ({ counts }) => counts.peeks),

@@ -9,6 +9,7 @@ import {
   type MoreFigures,
   quotaMeasures,
   type Traffic,
+  webhookMeasures,
 } from './service-measures.js'
 
 /**
@@ -27,6 +28,7 @@ export function measuresOf(engine: Engine, traffic: Traffic, version: string, mo
     ...heldMeasures(engine),
     ...quotaMeasures(more.quotas),
     ...configMeasures(engine, more),
+    ...webhookMeasures(more.webhook),
     ...logMeasures(),
     ...connectionMeasures(traffic, more),
   ]

@@ -8,6 +8,7 @@ import type { PolicyQuotaCounts } from '../quota/quota-counts.js'
 import type { QuotaService } from '../quota/quota-service.js'
 import type { ReloadState } from '../reload.js'
 import type { SnapshotState } from '../snapshots.js'
+import type { Webhook } from '../webhook.js'
 import { counter, gauge, labelled, type Measure, one, type Sample } from './measure.js'
 
 /** The connections of all listeners. */
@@ -25,6 +26,7 @@ export interface MoreFigures {
   readonly snapshots?: { readonly state: SnapshotState } | undefined
   readonly candidate?: Candidate | undefined
   readonly quotas?: QuotaService | undefined
+  readonly webhook?: Webhook | undefined
   /** By listener. */
   readonly guards?: Readonly<Record<string, Pick<Guard, 'faults'>>> | undefined
   /** In the primary process of several. */
@@ -64,6 +66,28 @@ export function logMeasures(): Measure[] {
       'sluicegate_log_lost_lines_total',
       'Lines of the log for which there was no room to wait either.',
       one(() => logCounts().lost),
+    ),
+  ]
+}
+
+/** Of the announcements of soft limits. */
+export function webhookMeasures(webhook: Webhook | undefined): Measure[] {
+  const ofWebhook = (read: (webhook: Webhook) => Sample[]) => (): Iterable<Sample> => (webhook === undefined ? [] : read(webhook))
+  return [
+    counter(
+      'sluicegate_webhook_announcements_total',
+      'Soft limits by what became of their announcement: delivered, failed (after all attempts) or dropped (no room to wait, or the end of the service).',
+      ofWebhook(({ counts: { delivered, failed, dropped } }) => labelled('result', Object.entries({ delivered, failed, dropped }))),
+    ),
+    counter(
+      'sluicegate_webhook_attempts_failed_total',
+      'Attempts to reach the webhook that failed, those that were repeated included.',
+      ofWebhook(({ counts }) => [{ labels: {}, value: counts.attemptsFailed }]),
+    ),
+    gauge(
+      'sluicegate_webhook_waiting',
+      'Announcements that wait or are tried.',
+      ofWebhook(({ size }) => [{ labels: {}, value: size }]),
     ),
   ]
 }

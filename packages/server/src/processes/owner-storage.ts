@@ -1,4 +1,4 @@
-import { createLimiter, type HotKeys, type SharedLimiter } from 'sluicegate'
+import { createLimiter, type Decision, type HotKeys, type Policy, type SharedLimiter } from 'sluicegate'
 import { type ParentChannel, primary } from 'sluicegate/cluster'
 import type { CallRate, Throttled } from 'sluicegate/rate-table'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
@@ -20,6 +20,8 @@ interface Opened {
 export class OwnerStorage implements Storage {
   readonly name = 'memory'
   readonly isReachable = true
+  /** The primary process knows what is announced. */
+  readonly announce = (policy: Policy, key: string): Promise<Decision> => this.#calls.call('announce', policy, key)
   readonly #calls: Exchange
   readonly #channel: ParentChannel
   readonly #opened = new Map<string, Opened>()

@@ -1,3 +1,4 @@
+import type { Policy } from 'sluicegate'
 import type { CallRate } from 'sluicegate/rate-table'
 import type { ListenerName, StopTimes } from 'sluicegate-config/config.js'
 import { allPolicies } from 'sluicegate-config/domains.js'
@@ -15,6 +16,7 @@ import { HOT_KEYS_TRACKED, reportOf, SWEEP_MS, savedIn, snapshotFileOf } from '.
 import { Snapshots } from '../snapshots.js'
 import { telemetryOf } from '../telemetry/telemetry.js'
 import { VERSION } from '../version.js'
+import { announcing, Webhook } from '../webhook.js'
 import { forkChild, shareByProcesses, threadChild } from './child.js'
 import type { Methods } from './exchange.js'
 import { FiguresCollector } from './figures-collector.js'
@@ -46,9 +48,11 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   const config = source.read(files)
   const isThreads = config.threads > 1
   const snapshotFile = await snapshotFileOf(config, log)
+  const webhook = config.webhook && new Webhook(config.webhook, log)
   const engine = new Engine(allPolicies(config), {
     hotKeys: config.storage.kind === 'memory' && config.dashboard.keys !== 'off' ? HOT_KEYS_TRACKED : 0,
     storage: UNCOUNTED_MEMORY,
+    onSoft: announcing(log, webhook),
     callRates: config.throttle,
     ...savedIn(snapshotFile, log),
   })
@@ -64,6 +68,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
       serve: (policy: PolicyConfig): void => owned?.add(slot, policy),
       drop: (name: string): void => owned?.drop(slot, name),
       ...holdMethods(engine),
+      announce: (policy: Policy, key: string) => engine.softLimits?.announce(policy, key),
       throttle: (key: string, rate: CallRate, quantity: number) => engine.callRates.throttle(key, rate, quantity),
       held: (other: number, verb: HeldVerb, id: string, costs: readonly number[]) =>
         workers.begun(other)?.exchange.call('held', verb, id, costs),
@@ -94,10 +99,11 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   })
   const figures = new FiguresCollector(workers)
   const reloads = new ReloadCoordinator({ source, reloader, workers, tables: owned && (() => owned.update()), log, files })
-  const measures = measuresOf(engine, { all: () => [] }, VERSION, { reloads: reloader, snapshots, restarts: workers.restarts })
+  const measures = measuresOf(engine, { all: () => [] }, VERSION, { reloads: reloader, snapshots, restarts: workers.restarts, webhook })
   const metrics = createMetrics(measures)
 
   const parts = new Parts([
+    ...(webhook === undefined ? [] : [webhook]),
     { name: 'engine', stop: () => engine.close() },
     reportOf(await telemetryOf(VERSION), measures),
     ...(snapshots === undefined ? [] : [snapshots]),

@@ -3,7 +3,7 @@ import type { Decision } from '../decision/decision.js'
 import { decidedAs, type Reservation, TAKE, WAIT } from '../decision/reservation.js'
 import type { Hold, OpenOptions } from '../holds/hold.js'
 import type { AnyHold } from '../holds/metered.js'
-import { isByName, type Key, type KeysByName, keyInOrder, keysUnder } from '../key.js'
+import { type Key, type KeysByName, keysOf } from '../key.js'
 import type { BoundKey, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Duration } from '../time/duration.js'
 import { Layer, settling } from './layer.js'
@@ -72,9 +72,7 @@ export abstract class WatchingLayer<Answer extends Decision> extends Layer<Answe
 
   /** The key of each policy. */
   protected keysOf(key: Key | KeysByName): readonly string[] {
-    const policy = this.policyOf(key as Key)
-    const names = isByName(key) ? (policy.policies ?? []).map(({ name }) => name) : []
-    return keysUnder(policy, keyInOrder(names, key))
+    return keysOf(this.policyOf(key as Key), key)
   }
 
   private looked(key: Key, decision: Awaitable<Decision>): Awaitable<Decision> {

@@ -15,9 +15,10 @@ export function decisionJson(decision: Decision, more?: object): string {
 
 /** The members of a decision in JSON. */
 export function decisionObject(decision: Decision): object {
-  const { allowed, policy, limit, remaining, retryAfterMs, resetAfterMs, source, parts } = decision
+  const { allowed, policy, limit, remaining, retryAfterMs, resetAfterMs, source, parts, soft } = decision
   const answer = { allowed, policy, limit, remaining, retryAfterMs, resetAfterMs, source }
-  const whole = outcomeOf(decision) === 'impossible' ? { ...answer, impossible: true } : answer
+  const said = soft === undefined ? answer : { ...answer, soft }
+  const whole = outcomeOf(decision) === 'impossible' ? { ...said, impossible: true } : said
   return parts === undefined ? whole : { ...whole, parts: parts.map(decisionObject) }
 }
 

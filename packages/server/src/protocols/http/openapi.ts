@@ -44,10 +44,11 @@ const DECISION_MEMBERS: Record<string, Schema> = {
   resetAfterMs: { type: ['number', 'null'], minimum: 0, description: 'Until the key is full.' },
   source: { enum: ['memory', 'lease', 'store', 'outage'] },
   impossible: { const: true, description: 'The cost can never pass.' },
+  soft: { type: 'array', items: TEXT, description: 'The policies of which the key has reached a soft limit.' },
   parts: { type: 'array', items: ref('Decision') },
 }
 const AFFORDABLE: Schema = { type: ['integer', 'null'], description: 'Output tokens that the work may have; null where they are free.' }
-const MAYBE = ['impossible', 'parts']
+const MAYBE = ['impossible', 'soft', 'parts']
 
 const LIMIT_CODE: Schema = { enum: ['OK', 'OVER_LIMIT'] }
 const UNIT_NAMES = Object.keys(UNITS).map((name) => name.toUpperCase())

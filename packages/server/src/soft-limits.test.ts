@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { manualClock } from 'sluicegate'
+import { parseConfig } from 'sluicegate-config/read-config.js'
+import { RedisProcess, until } from 'sluicegate-testkit'
+import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
+import { runService } from 'sluicegate-testkit/service/running-service.js'
+import { serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
+import type { SoftLimitReached } from './engine/engine.js'
+import { createLog } from './log.js'
+import { Webhook } from './webhook.js'
+
+const SECRET = 'a secret of many letters'
+const POLICIES = `
+listen: { port: 0 }
+policies:
+  team: { algorithm: fixed-window, limit: 10, window: year, soft: ['80%', '100%'] }
+  api:
+    soft: ['50%']
+    levels:
+      org: { algorithm: fixed-window, limit: 100, window: year }
+      user: { algorithm: fixed-window, limit: 10, window: year, soft: ['90%'] }
+`
+const REACHED: SoftLimitReached = { policy: 'team', part: undefined, key: 'ada', threshold: '80%', used: 8, limit: 10 }
+const NOW = { drainMs: 0, finishMs: 0 }
+
+interface Post {
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+type Shown = Readonly<Record<string, unknown>>
+
+/** @param answer the status for the n-th request, from 1; undefined: no answer. */
+async function receiver(
+  t: TestContext,
+  answer: (n: number) => number | undefined,
+): Promise<{ url: string; posts: Post[]; shown(): Shown[] }> {
+  const posts: Post[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    posts.push({ headers: request.headers, body })
+    const status = answer(posts.length)
+    if (status !== undefined) response.writeHead(status, status < 400 ? {} : { location: '/elsewhere' }).end('x')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
+  return { url, posts, shown: () => posts.map(({ body }) => JSON.parse(body).data as Shown) }
+}
+
+async function post(at: { readonly url: string }, path: string, value: object) {
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) }
+  const response = await fetch(`${at.url}/v1/${path}`, init)
+  return { status: response.status, soft: response.headers.get('ratelimit-soft'), body: (await response.json()) as Record<string, unknown> }
+}
+
+async function metricOf(at: { readonly url: string }, name: string, labels?: Record<string, string>): Promise<number> {
+  return seriesValue(readExposition(await (await fetch(`${at.url}/metrics`)).text()), name, labels)
+}
+
+function webhook(url: string, more: { readonly retries?: number; readonly timeoutMs?: number; readonly secret?: string } = {}): Webhook {
+  return new Webhook({ url, secret: undefined, timeoutMs: 5_000, retries: 3, ...more }, createLog('silent'), 1)
+}
+
+test('each threshold is announced once, by takes, batches, holds and reservations; answers name the policies', async (t) => {
+  const { url, posts, shown } = await receiver(t, () => 200)
+  const service = await runService(t, `${POLICIES}webhook: { url: "${url}", secret: ${SECRET} }\n`, { clock: manualClock(0) })
+  assert.deepEqual((await post(service, 'take', { policy: 'team', key: 'ada', cost: 7 })).body.soft, undefined)
+  const taken = await post(service, 'take', { policy: 'team', key: 'ada' })
+  assert.deepEqual([taken.status, taken.body.soft, taken.soft], [200, ['team'], '"team"'])
+  const batch = {
+    all: true,
+    takes: [
+      { policy: 'team', key: 'ada', cost: 1 },
+      { policy: 'team', key: 'bea', cost: 8 },
+    ],
+  }
+  const decisions = (await post(service, 'batch', batch)).body.decisions as { soft?: string[] }[]
+  assert.deepEqual(
+    decisions.map(({ soft }) => soft),
+    [['team'], ['team']],
+  )
+  assert.equal((await post(service, 'take', { policy: 'team', key: 'ada', cost: 5 })).status, 429)
+  const opened = await post(service, 'open', { policy: 'team', key: 'cleo', expect: 5 })
+  assert.deepEqual([opened.status, opened.body.soft], [200, undefined])
+  const closed = await post(service, 'close', { hold: opened.body.hold, cost: 10 })
+  assert.deepEqual(closed.body.soft, ['team'])
+  const reserved = await post(service, 'reserve', { policy: 'team', key: 'dan', cost: 2 })
+  assert.deepEqual((await post(service, 'settle', { reservation: reserved.body.reservation, cost: 8 })).body.soft, ['team'])
+  const level = await post(service, 'take', { policy: 'api', key: { org: 'acme', user: 'ada' }, cost: 9 })
+  assert.deepEqual([level.body.soft, level.soft], [['user'], '"user"'])
+  assert.deepEqual((await post(service, 'peek', { policy: 'team', key: 'ada' })).body.soft, ['team'])
+
+  const expected = ['ada 80%', 'bea 80%', 'cleo 80%', 'cleo 100%', 'dan 80%', 'ada 90%']
+  await until('all are announced', () => Promise.resolve(posts.length >= expected.length))
+  assert.deepEqual(
+    shown()
+      .map(({ key, threshold }) => `${key} ${threshold}`)
+      .sort(),
+    expected.sort(),
+  )
+  assert.deepEqual(
+    shown().find(({ part }) => part === 'user'),
+    { policy: 'api', part: 'user', key: 'ada', threshold: '90%', used: 9, limit: 10 },
+  )
+  for (const { headers, body } of posts) {
+    const [id, at] = [headers['webhook-id'], headers['webhook-timestamp']]
+    assert.equal(headers['webhook-signature'], `v1,${createHmac('sha256', SECRET).update(`${id}.${at}.${body}`).digest('base64')}`)
+  }
+  assert.equal(await metricOf(service, 'sluicegate_soft_limits_total', { policy: 'team', threshold: '80%' }), 4)
+  assert.equal(await metricOf(service, 'sluicegate_soft_limits_total', { policy: 'api', part: 'user', threshold: '90%' }), 1)
+  await until(
+    'all are delivered',
+    async () => (await metricOf(service, 'sluicegate_webhook_announcements_total', { result: 'delivered' })) === 6,
+  )
+})
+
+test('a reload changes thresholds, and announces nothing again', async (t) => {
+  const { url, posts, shown } = await receiver(t, () => 200)
+  const yaml = (soft: string): string => `${POLICIES.replace("'80%', '100%'", soft)}webhook: { url: "${url}" }\n`
+  let text = yaml("'80%'")
+  const source = { path: '.', read: () => parseConfig(text) }
+  const service = await runService(t, text, { clock: manualClock(0), source, watchMs: 3_600_000, log: createLog('silent') })
+  const take = async (key: string, cost: number) => (await post(service, 'take', { policy: 'team', key, cost })).body.soft
+  assert.deepEqual(await take('ada', 8), ['team'])
+  text = yaml("'50%', '80%'")
+  await service.reloader?.reload('admin')
+  assert.deepEqual(await take('ada', 1), ['team'])
+  assert.deepEqual(await take('bea', 5), ['team'])
+  text = yaml("'90%'")
+  await service.reloader?.reload('admin')
+  assert.equal(await take('bea', 1), undefined)
+  await until('all are announced', () => Promise.resolve(posts.length >= 3))
+  await service.stop({ drainMs: 0, finishMs: 5_000 })
+  assert.deepEqual(
+    shown()
+      .map(({ key, threshold }) => `${key} ${threshold}`)
+      .sort(),
+    ['ada 50%', 'ada 80%', 'bea 50%'],
+  )
+})
+
+test('two processes over one Redis, and two workers of one service, announce once', async (t) => {
+  const redis = await RedisProcess.start()
+  t.after(() => redis.stop())
+  for (const [more, processes] of [
+    [`storage: { redis: { url: "${redis.url}", timeout: 10s } }\n`, 2],
+    ['processes: 2\n', 1],
+    ['threads: 2\n', 1],
+  ] as const) {
+    const { url, shown } = await receiver(t, () => 200)
+    const yaml = `${POLICIES}${more}webhook: { url: "${url}" }\n`
+    const nodes = await Promise.all(Array.from({ length: processes }, () => serveProcess(t, yaml)))
+    const at = (i: number) => nodes[i % processes] as { readonly url: string }
+    const takes = await Promise.all(Array.from({ length: 40 }, (_, i) => post(at(i), 'take', { policy: 'team', key: 'ada' })))
+    assert.equal(takes.filter(({ status }) => status === 200).length, 10, more)
+    const opened = await post(at(0), 'open', { policy: 'team', key: 'bea', expect: 9 })
+    await post(at(1), 'close', { hold: opened.body.hold, cost: 9 })
+    await post(at(0), 'take', { policy: 'team', key: 'bea' })
+    await until('all are announced', () => Promise.resolve(shown().length >= 4))
+    await Promise.all(nodes.map((node) => node.end('SIGTERM')))
+    assert.deepEqual(
+      shown()
+        .map(({ key, threshold }) => `${key} ${threshold}`)
+        .sort(),
+      ['ada 100%', 'ada 80%', 'bea 100%', 'bea 80%'],
+      more,
+    )
+  }
+})
+
+test('a receiver that fails twice has the announcement once it works, under one id', async (t) => {
+  const { url, posts } = await receiver(t, (n) => (n <= 2 ? 503 : 204))
+  const sender = webhook(url)
+  sender.announce(REACHED)
+  await until('it is delivered', () => Promise.resolve(sender.counts.delivered === 1))
+  assert.deepEqual([posts.length, new Set(posts.map(({ headers }) => headers['webhook-id'])).size], [3, 1])
+  assert.deepEqual(sender.counts, { delivered: 1, failed: 0, dropped: 0, attemptsFailed: 2 })
+  assert.equal(posts[0]?.headers['webhook-signature'], undefined)
+})
+
+test('a receiver that refuses or redirects is not asked again', async (t) => {
+  for (const status of [400, 302]) {
+    const { url, posts } = await receiver(t, () => status)
+    const sender = webhook(url)
+    sender.announce(REACHED)
+    await until('it is given up', () => Promise.resolve(sender.counts.failed === 1))
+    assert.equal(posts.length, 1)
+  }
+})
+
+test('a receiver that hangs is tried so often, holds no decision up, and what does not fit is counted', async (t) => {
+  const { url, posts } = await receiver(t, () => undefined)
+  const sender = webhook(url, { timeoutMs: 100, retries: 1 })
+  sender.announce(REACHED)
+  await until('it is given up', () => Promise.resolve(sender.counts.failed === 1))
+  assert.deepEqual([posts.length, sender.counts.attemptsFailed], [2, 2])
+
+  const hanging = webhook(url, { timeoutMs: 60_000 })
+  for (let i = 0; i < 1_100; i++) hanging.announce({ ...REACHED, key: `k${i}` })
+  assert.deepEqual([hanging.size, hanging.counts.dropped], [1_008, 92])
+  await hanging.stop(NOW)
+  assert.deepEqual([hanging.size, hanging.counts.dropped + hanging.counts.failed], [0, 1_100])
+
+  const service = await runService(t, `${POLICIES}webhook: { url: "${url}", timeout: 60s }\n`)
+  const keys = Array.from({ length: 50 }, (_, i) => `k${i}`)
+  for (const key of keys) assert.equal((await post(service, 'take', { policy: 'team', key, cost: 8 })).status, 200)
+})
+
+test('a receiver that is gone is given up', async (t) => {
+  const { url } = await receiver(t, () => 200)
+  const gone = new URL(url)
+  gone.port = '1'
+  const sender = webhook(gone.href, { retries: 2 })
+  sender.announce(REACHED)
+  await until('it is given up', () => Promise.resolve(sender.counts.failed === 1))
+  assert.equal(sender.counts.attemptsFailed, 3)
+})
