@@ -96,10 +96,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const telemetry = await telemetryOf(VERSION)
   const { tracing } = telemetry
   const storage = await storageOf(config, log, worker)
-  const candidate =
-    config.candidate === undefined
-      ? undefined
-      : new Candidate(config.candidate, log, { clock, tracksKeys: hasPage, watchMs, load: options.source?.beside?.readOther })
+  const candidate = candidateOf(config, log, options)
   const snapshotFile = worker === undefined ? await snapshotFileOf(config, log) : undefined
   const webhook = config.webhook && new Webhook(config.webhook, log)
   const engine = new Engine(allPolicies(config), {
@@ -181,6 +178,16 @@ export async function startService(config: Config, options: ServiceOptions = {})
     stop: (times = { drainMs: 0, finishMs: config.stop.finishMs }) => parts.stop(times),
     leave: (times) => parts.stop(times, 'ready'),
   }
+}
+
+/** Undefined without one. */
+function candidateOf(
+  { candidate, dashboard }: Config,
+  log: Log,
+  { clock, watchMs = LOOK_MS, source }: ServiceOptions,
+): Candidate | undefined {
+  const more = { clock, tracksKeys: dashboard.keys !== 'off', watchMs, load: source?.beside?.readOther }
+  return candidate === undefined ? undefined : new Candidate(candidate, log, more)
 }
 
 /** The client of a store takes longer to load than the rest of the service. */
