@@ -195,6 +195,7 @@ export const CONFIG_LINKS: Readonly<Record<string, string>> = {
   'policies.NAME.levels': 'service.md#several-policies-at-once',
   'policies.NAME.max-keys': 'memory.md',
   'policies.NAME.max-settle': 'service-api.md#reserve-and-settle',
+  'policies.NAME.soft': 'service.md#soft-limits',
   'policies.NAME.on-full': 'memory.md#when-the-table-is-full',
   processes: 'service-run.md#more-cores',
   threads: 'service-run.md#more-cores',
@@ -204,4 +205,5 @@ export const CONFIG_LINKS: Readonly<Record<string, string>> = {
   dashboard: 'monitoring.md#the-page',
   log: 'service-run.md',
   snapshot: 'service-run.md#snapshots',
+  webhook: 'service.md#soft-limits',
 }
