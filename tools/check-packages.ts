@@ -13,7 +13,7 @@ const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly u
   // Half of it are source maps.
   sluicegate: { size: 1_220_000, unpackedSize: 5_850_000 },
   // What it uses of the library is in it.
-  'sluicegate-server': { size: 646_000, unpackedSize: 2_370_000 },
+  'sluicegate-server': { size: 653_000, unpackedSize: 2_392_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */
