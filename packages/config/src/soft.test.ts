@@ -30,7 +30,7 @@ test('soft limits are of a policy, and of each level its own or those of the who
 
 test('shares that mean nothing are faults with their places', () => {
   const fault = (soft: string): string => faultsOf(onePolicy(`${BUCKET}, soft: ${soft}`)).join('\n')
-  assert.equal(fault("['80']"), 'gate.yaml:2:68: policies.api.soft: must be shares from 1% to 1000%, not "80"')
+  assert.equal(fault("['80']"), 'gate.yaml:2:64: policies.api.soft: must be shares from 1% to 1000%, not "80"')
   assert.match(fault("['0%']"), /from 1% to 1000%, not "0%"/)
   assert.match(fault("['1001%']"), /from 1% to 1000%, not "1001%"/)
   assert.match(fault('[]'), /must have 1 to 10 shares, not 0/)
