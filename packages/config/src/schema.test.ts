@@ -239,6 +239,7 @@ const BESIDE: Readonly<Record<string, object>> = {
   'storage.home.postgres': { storage: { redis: { url: 'redis://a' }, home: { region: 'r' } } },
   'storage.home.too-small': { storage: { redis: { url: 'redis://a' }, home: { url: 'redis://b', region: 'r', share: 0.5 } } },
   'snapshot.every': { snapshot: { file: 'keys.snapshot' } },
+  ...Object.fromEntries(['secret', 'timeout', 'retries'].map((name) => [`webhook.${name}`, { webhook: { url: 'https://a' } }])),
 }
 const besideOf = (path: readonly string[]): object => {
   const stores = {
