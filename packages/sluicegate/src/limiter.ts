@@ -227,7 +227,7 @@ export interface Limiter<Answer extends Decision = Decision> extends LimiterVerb
   /**
    * Begins work whose cost is known only afterwards, such as an answer of a language model. What it will probably cost is held, which spends nothing;
    * {@link Hold.add} spends as the work goes, {@link Hold.close} what is missing, and frees the rest. Passes if the policy has room beside what
-   * is spent and held. Holds are this thread's: other threads that share this limiter do not see them, though none spends more than the policy allows.
+   * is spent and held. All threads that share this limiter see what is held; the work goes on in this one.
    *
    * @throws {PolicyError} `POLICY_INVALID` under `concurrency`, and for options what they say.
    * @example
