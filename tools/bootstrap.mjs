@@ -13,8 +13,11 @@ import { chooseProof, chooseTests, TEST_HELP } from './setup/tests.mjs'
 
 /** A test that hangs becomes one that fails. Files have the same time, and groups of files: on a machine busy with other things, minutes. */
 const LONGEST_TEST_MS = 900_000
-/** More than there are cores: tests wait for servers, processes and what has to expire. With more of them at once, what has a time of its own comes late. */
-const TEST_FILES_AT_ONCE = 2 * availableParallelism() + 1
+/**
+ * More than there are cores: tests wait for servers, processes and what has to expire. With more of them at once, what has a time of its own comes late;
+ * tests of the long run have processes of their own that keep all cores busy.
+ */
+const filesAtOnce = () => (process.env.SLUICEGATE_TEST_RUN === 'long' ? availableParallelism() + 1 : 2 * availableParallelism() + 1)
 
 /** Compiled files that are no tests but use programs of the system. */
 const ON_SERVERS = {
@@ -95,7 +98,7 @@ function inProcesses({ files, nodeOptions }) {
 }
 
 function nodeTestArguments({ files, nodeOptions }, longestMs) {
-  return ['--test', `--test-timeout=${longestMs}`, `--test-concurrency=${TEST_FILES_AT_ONCE}`, ...nodeOptions, ...files]
+  return ['--test', `--test-timeout=${longestMs}`, `--test-concurrency=${filesAtOnce()}`, ...nodeOptions, ...files]
 }
 
 /** Compiled files of a task, which need what their folders need. */
