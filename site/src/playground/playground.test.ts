@@ -4,6 +4,7 @@ import { parseConfig } from 'sluicegate-config/read-config.js'
 import { arrivalsOf, type Demand, MOST_ARRIVALS } from './arrivals.js'
 import { ALGORITHMS, decide, decisionsCsv, policyOf, type RatePolicy } from './decide.js'
 import { EXAMPLES } from './examples.js'
+import { OpenWork, PIECES } from './open-work.js'
 import { DEFAULT_STATE, queryOf, stateOf } from './playground-state.js'
 import { policyCode } from './policy-code.js'
 import { readLog } from './read-log.js'
@@ -82,6 +83,17 @@ test('the examples show what they say', () => {
   assert.equal(allowed('second'), 12)
   assert.ok(allowed('first', edge) > allowed('second', edge))
   for (const { state } of EXAMPLES) assert.ok(meaningOf(state.first).length > 20)
+})
+
+test('open work holds what it may cost, spends it piece by piece, and frees nothing but the rest', () => {
+  const works = new OpenWork({ algorithm: 'fixed-window', limit: 20, window: '1h', burst: 20 })
+  assert.deepEqual([works.open(), works.open(), works.open()], [true, true, false])
+  assert.deepEqual(works.reading(), { spent: 0, held: 16, free: 4, open: 2, cut: 0 })
+  works.pass(200)
+  assert.deepEqual(works.reading(), { spent: 2, held: 14, free: 4, open: 2, cut: 0 })
+  for (let i = 1; i < 2 * PIECES; i++) works.pass(200)
+  assert.deepEqual(works.reading(), { spent: 20, held: 0, free: 0, open: 0, cut: 2 })
+  works.close()
 })
 
 test('a log of 50 MB is cut at a line, and says so; one that fits does not', () => {

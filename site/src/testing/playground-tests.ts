@@ -40,6 +40,18 @@ export function playgroundTests(): void {
     assert.ok(compared >= 10_000, `${compared}`)
   })
 
+  test('open work holds what it may cost, spends as it goes, and closes', async () => {
+    await onPage('/playground', DESK, async ({ page, complaints }) => {
+      await page.locator('.pg[data-ready=true]').waitFor()
+      await page.getByRole('button', { name: 'Open work' }).click()
+      const [spent, , open] = ['Spent', 'Held', 'Open'].map((_, i) => page.locator('.pg-work dd').nth(i))
+      await open?.filter({ hasText: /^1$/ }).waitFor()
+      await spent?.filter({ hasText: /^[1-9]/ }).waitFor()
+      await open?.filter({ hasText: /^0$/ }).waitFor()
+      assert.deepEqual(complaints, [])
+    })
+  })
+
   test('a change of a number decides again, and the address holds it', async () => {
     await onPage('/playground', DESK, async ({ page, complaints }) => {
       const before = await readings(page)
