@@ -239,7 +239,7 @@ export class LimiterClient {
 }
 
 /** Releases a permit. False for other decisions. */
-export function release(decision: Decision): boolean {
+function release(decision: Decision): boolean {
   if (!isPermit(decision)) return false
   quietly(() => decision.release())
   return true
