@@ -34,7 +34,7 @@ test('a service that may open too few files says so at its start', async (t) => 
 })
 
 test('a service says at its start that connections may use up its files, and once that they have', async (t) => {
-  const child = sluicegateOn(withFiles(64), t, 'serve', '--config', configFile(t, YAML))
+  const child = sluicegateOn(withFiles(160), t, 'serve', '--config', configFile(t, YAML))
   let log = ''
   child.stderr.on('data', (chunk) => {
     log += chunk
@@ -42,7 +42,7 @@ test('a service says at its start that connections may use up its files, and onc
   const { port, hostname } = new URL((await announcement(child)).url)
   await until('it is said', () => log.includes('this process may open fewer files than clients.max-connections needs'))
   assert.ok(!log.includes(OUT_OF_FILES))
-  const sockets = Array.from({ length: 100 }, (): Socket => createConnection({ port: Number(port), host: hostname }))
+  const sockets = Array.from({ length: 400 }, (): Socket => createConnection({ port: Number(port), host: hostname }))
   t.after(() => {
     for (const socket of sockets) socket.destroy()
   })
