@@ -77,7 +77,7 @@ export function playgroundTests(): void {
     const query = '/playground?policy=token-bucket,2,60s,2&demand=clicks&seconds=30'
     await onPage(query, { viewport: { width: 360, height: 740 }, hasTouch: true }, async ({ page }) => {
       const button = page.getByRole('button', { name: 'Send a request' })
-      const said = page.locator('.pg-send [role=status]')
+      const said = page.locator('.pg-send:has(.pg-primary) [role=status]')
       await button.focus()
       await page.keyboard.press('Space')
       await page.getByText('Admitted, 1 left').waitFor()
