@@ -2,6 +2,7 @@ import { combined, type Decision } from '../decision/decision.js'
 import { PolicyError, StoreError } from '../errors.js'
 import type { Key } from '../key.js'
 import type { Grant } from '../lease/grant.js'
+import { checkInteger } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import { type Answer, type HoldOperation, isGranted, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
 import { flowsBack, type MemoryLease } from './memory-lease.js'
@@ -126,10 +127,10 @@ function sentHold({ before, hold, count, ...operation }: HoldOperation): Readonl
 /** @throws {PolicyError} `OPTION_INVALID` */
 export function holdIn(key: Key, { spent, hold, want, least, ttlUs, isDebt, before, count }: ReceivedOperation): HoldOperation {
   const numbers = { spent, hold, want, least, ttlUs, count }
-  for (const [option, value] of Object.entries(numbers)) checkWhole(option, value, option === 'hold' ? REST : 0)
-  checkWhole('ttlUs', ttlUs, 1)
+  for (const [option, value] of Object.entries(numbers)) checkInteger(option, value, option === 'hold' ? REST : 0)
+  checkInteger('ttlUs', ttlUs, 1)
   if (!Array.isArray(before)) throw new PolicyError('OPTION_INVALID', 'before', before, 'must be an array')
-  for (const value of before) checkWhole('before', value, 0)
+  for (const value of before) checkInteger('before', value, 0)
   const [state, rest = 0, granted = 0] = before as readonly number[]
   return {
     verb: 'hold',
@@ -157,11 +158,6 @@ export function heldIn(answer: readonly unknown[], policy: Policy): Answer {
   const [done, rest = 0, granted = 0, forUs = 0, over = 0, state = 0, count] = numbersIn(answer, HELD_NUMBERS)
   const decision = decisionIn(answer.slice(HELD_NUMBERS), policy)
   return { done: done === 1, decision, ...(done === 1 && { hold: { rest, granted, forUs, over, state, count } }) }
-}
-
-export function checkWhole(option: string, value: unknown, least: number): asserts value is number {
-  if (Number.isSafeInteger(value) && (value as number) >= least) return
-  throw new PolicyError('OPTION_INVALID', option, value, `must be an integer from ${least} up`)
 }
 
 /** Undefined for another verb. */

@@ -2,9 +2,10 @@ import { isPermit } from '../decision/permit.js'
 import { PolicyError, StoreError } from '../errors.js'
 import { keysUnder } from '../key.js'
 import type { Key } from '../limiter.js'
+import { checkInteger } from '../options/option-checks.js'
 import { type BookedAhead, Holdings } from './holdings.js'
 import { flowsBack, leasedFrom, type MemoryLease } from './memory-lease.js'
-import { checkWhole, holdIn, numbersOfDecision, numbersOfHold, numbersOfLease, operationIn, type ReceivedOperation } from './message.js'
+import { holdIn, numbersOfDecision, numbersOfHold, numbersOfLease, operationIn, type ReceivedOperation } from './message.js'
 import type { OwnedPolicy } from './owned-policy.js'
 
 /** Requests that are no operation; each returns the content of its answer. */
@@ -82,7 +83,7 @@ export class OwnerSession {
       case 'charge':
         return this.charged(key, operation.tokens)
       case 'block':
-        checkWhole('us', operation.us, 0)
+        checkInteger('us', operation.us, 0)
         return numbersOfDecision(limiter.block(key, operation.us / 1000))
       case 'reset':
         return numbersOfDecision(limiter.reset(key))
@@ -113,7 +114,7 @@ export class OwnerSession {
   private charged(key: Key, tokens: unknown): readonly number[] {
     const { limiter, parts, policy } = this.owned
     if (!Array.isArray(tokens)) throw new PolicyError('COST_INVALID', 'tokens', tokens, 'must be an array')
-    for (const each of tokens) checkWhole('tokens', each, 0)
+    for (const each of tokens) checkInteger('tokens', each, 0)
     const keys = keysUnder(policy, key)
     for (const [i, part] of parts.entries()) if (tokens[i] > 0) part.penalize(keys[i] as string, tokens[i])
     return numbersOfDecision(limiter.peek(key))
@@ -122,9 +123,9 @@ export class OwnerSession {
   private leased(id: number, key: Key, { want, least, part }: ReceivedOperation): MemoryLease {
     const { parts, policy, leaseUs } = this.owned
     if (leaseUs === 0 || typeof key !== 'string') return NOTHING
-    checkWhole('want', want, 1)
-    checkWhole('least', least, 1)
-    checkWhole('part', part, 0)
+    checkInteger('want', want, 1)
+    checkInteger('least', least, 1)
+    checkInteger('part', part, 0)
     const own = (policy.policies ?? [policy])[part]
     const service = parts[part]
     if (own === undefined || service === undefined) return NOTHING
@@ -135,7 +136,7 @@ export class OwnerSession {
   }
 
   private reserved(id: number, key: Key, { cost, maxWaitUs, isWait }: ReceivedOperation): readonly number[] {
-    checkWhole('maxWaitUs', maxWaitUs, 0)
+    checkInteger('maxWaitUs', maxWaitUs, 0)
     const { limiter } = this.owned
     const booking = limiter.book(key, cost as number, maxWaitUs / 1000)
     const { allowed, atUs, bookedUs } = booking
@@ -160,15 +161,15 @@ export class OwnerSession {
   private givenBack(key: Key, { charge, tokens, cost = tokens }: ReceivedOperation): readonly number[] {
     const { limiter, parts, policy } = this.owned
     if (this.holdings.isLease(charge)) {
-      checkWhole('tokens', tokens, 1)
-      checkWhole('cost', cost, tokens)
+      checkInteger('tokens', tokens, 1)
+      checkInteger('cost', cost, tokens)
       const back = this.holdings.takeBack(charge, tokens, cost, policy)
       if (back !== undefined) parts[back.part]?.giveBack(back.booking, back.tokens)
       return []
     }
     const booking = this.holdings.booking(charge)
     if (!booking?.allowed) return numbersOfDecision(limiter.peek(key))
-    checkWhole('tokens', tokens, 1)
+    checkInteger('tokens', tokens, 1)
     const permit = this.holdings.permit(charge)
     this.holdings.drop(charge)
     if (permit !== undefined && tokens < booking.cost) this.holdings.addPermit(charge as number, permit, this.owned.nowUs())

@@ -1,6 +1,5 @@
 import { type Awaitable, isPromise } from '../awaitable.js'
-import type { Decision } from '../decision/decision.js'
-import { isListed } from '../decision/decision.js'
+import { type Decision, isListed } from '../decision/decision.js'
 import { softLimits } from '../decision/diagnostics.js'
 import { StoreError } from '../errors.js'
 import { type Key, type KeysByName, keysOf } from '../key.js'
