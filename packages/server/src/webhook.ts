@@ -1,4 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { StopTimes } from 'sluicegate-config/config.js'
 import type { WebhookConfig } from 'sluicegate-config/webhook.js'
 import type { SoftLimitReached } from './engine/engine.js'
@@ -130,16 +131,7 @@ export class Webhook implements Part {
   /** Twice as long after each attempt, and up to a quarter less, so that many processes do not try at once. */
   #pause(attempt: number): Promise<void> {
     const ms = Math.min(MAX_RETRY_MS, this.#firstRetryMs * 2 ** attempt) * (1 - Math.random() / 4)
-    const { signal } = this.#stopping
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', done)
-        resolve()
-      }
-      const timer = setTimeout(done, ms).unref()
-      signal.addEventListener('abort', done)
-    })
+    return wait(ms, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => undefined)
   }
 }
 
