@@ -62,7 +62,7 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
   {
     title: 'Limiters over stores',
     about:
-      'All also take `policyFor`, `policies`, `banAfter`, `allow`, `deny` and `shadow` of limiters in memory. What a store cannot have it refuses, with what to do instead.',
+      'All also take `policyFor`, `policies`, `banAfter`, `allow`, `deny`, `shadow`, `hotKeys`, `maxWaiting`, `queue`, `soft`, `onSoft` and `ledger` of limiters in memory. What a store cannot have it refuses, with what to do instead.',
     groups: [
       group('createLimiter', 'SharedOptions', 'shared/shared-options.ts', 'shared.md', {
         links: {
@@ -71,7 +71,6 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
           outage: 'outages.md',
           localShare: 'outages.md#the-share-of-a-process',
           timeout: 'outages.md',
-          queue: 'queue.md',
           overrides: 'shared.md#policies-of-single-keys',
         },
       }),

@@ -6,9 +6,8 @@ import { checkOneOf } from '../options/option-checks.js'
 import type { WithOverrides } from '../overrides.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
-import { checkedHorizonMs, checkOptionNames } from '../shared/shared-options.js'
+import { checkedHorizonMs, checkOptionNames, type SharedOptions } from '../shared/shared-options.js'
 import { ShownLimiter } from '../shown.js'
-import type { Duration } from '../time/duration.js'
 import { type PrimaryCluster, receiveFromWorker, type WorkerProcess } from './channel.js'
 import { ServedOverrides } from './cluster-overrides.js'
 import { ANSWER, type Message, MOST_AT_ONCE, overrideChannel, REQUESTS, TERMS, VERSION } from './message.js'
@@ -16,7 +15,7 @@ import { OwnedPolicy, type ServableLimiter } from './owned-policy.js'
 import { type OtherRequests, OwnerSession } from './owner-session.js'
 
 /** What {@link serveLimiter} takes beside the policy. */
-export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'onFull' | 'clock'> {
+export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'onFull' | 'clock'>, Pick<SharedOptions, 'mode' | 'lease'> {
   /**
    * The module `node:cluster`: serves all its workers, present and future.
    *
@@ -24,14 +23,6 @@ export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'onFull' 
    * @example serveLimiter(policy, { cluster })
    */
   readonly cluster?: PrimaryCluster
-  /**
-   * `leased`: tokens of a key that a worker takes often are leased, and nearly every take of it is decided there; any other take is a request
-   * to this process. `exact`: each take is a request. A policy that cannot be leased runs exact.
-   *
-   * @defaultValue `'leased'`
-   * @example serveLimiter(policy, { cluster, mode: 'exact' })
-   */
-  readonly mode?: 'leased' | 'exact'
   /**
    * Serves this limiter in memory, such as a restored one, instead of one of its own: the options of the table are its own, and `close()` leaves
    * it open. Where it holds a log, or has layers, each take is a request.
@@ -47,13 +38,6 @@ export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'onFull' 
    * @example serveLimiter(policy, { cluster, overrides: true })
    */
   readonly overrides?: boolean
-  /**
-   * How far ahead tokens are leased, 1 ms to 10 s. A leased token may be spent for twice that.
-   *
-   * @defaultValue `'50ms'`
-   * @example serveLimiter(policy, { cluster, lease: '20ms' })
-   */
-  readonly lease?: Duration
 }
 
 /** A limiter that this process serves to other processes. */

@@ -1,13 +1,13 @@
 import { NAME_UNKNOWN, refusalOf, refusalOfVersion, VERSION } from '../cluster/message.js'
 import { OwnerSession } from '../cluster/owner-session.js'
 import { PolicyError } from '../errors.js'
+import type { LimiterOptions } from '../limiter.js'
 import { checkInteger, checkOneOf, checkOptions } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { numbersOf } from '../policy/policy-numbers.js'
-import { checkedHorizonMs } from '../shared/shared-options.js'
-import { type Clock, checkClock } from '../time/clock.js'
-import type { Duration } from '../time/duration.js'
+import { checkedHorizonMs, type SharedOptions } from '../shared/shared-options.js'
+import { checkClock } from '../time/clock.js'
 import { type HeldOptions, HeldPolicy } from './held-policy.js'
 import { answerBody, LONGEST_BODY, type ObjectRequests, requestsIn } from './object-message.js'
 import type { ObjectRequest, ObjectState } from './object-types.js'
@@ -21,7 +21,7 @@ const MOST_KEYS = 100_000
 const MOST_BYTES = 64 * 1024 * 1024
 
 /** What {@link limiterObject} takes beside the policies. */
-export interface LimiterObjectOptions {
+export interface LimiterObjectOptions extends Pick<LimiterOptions, 'onFull' | 'clock'>, Pick<SharedOptions, 'mode' | 'lease'> {
   /**
    * Keys of one object, 1 to 100,000. Each object holds one key unless the limiters' `objectFor` groups them. When all have spent what they may,
    * a new key is denied.
@@ -30,35 +30,6 @@ export interface LimiterObjectOptions {
    * @example limiterObject([policy], { maxKeys: 1_000 })
    */
   readonly maxKeys?: number
-  /**
-   * What happens to a new key in an object that is full: see the option of that name of `createLimiter`.
-   *
-   * @defaultValue `'evict'`
-   * @example limiterObject([policy], { onFull: 'deny' })
-   */
-  readonly onFull?: 'evict' | 'deny'
-  /**
-   * `leased`: limiters lease tokens of keys that they take often, where the policy can be leased; any other take is a request. `exact`: each
-   * take is a request to the object. Give limiters the same.
-   *
-   * @defaultValue `'leased'`
-   * @example limiterObject([policy], { mode: 'exact' })
-   */
-  readonly mode?: 'leased' | 'exact'
-  /**
-   * How far ahead tokens are leased, 1 ms to 10 s. Give limiters the same.
-   *
-   * @defaultValue `'50ms'`
-   * @example limiterObject([policy], { lease: '200ms' })
-   */
-  readonly lease?: Duration
-  /**
-   * Of objects in tests.
-   *
-   * @defaultValue that of `createLimiter`
-   * @example limiterObject([policy], { clock: manualClock() })
-   */
-  readonly clock?: Clock
 }
 
 /** A Durable Object that holds the state of its keys. */

@@ -2,9 +2,10 @@ import { checkedHotKeys } from '../decision/hot-keys.js'
 import { PolicyError } from '../errors.js'
 import type { LayerOptions } from '../layers/limiter-layers.js'
 import { whyNotLeased } from '../lease/leasing.js'
+import type { LimiterOptions } from '../limiter.js'
 import { asGiven, checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
-import { checkedQueueOptions, type QueueOptions } from '../queue/queue-options.js'
+import { checkedQueueOptions } from '../queue/queue-options.js'
 import { type Clock, checkClock } from '../time/clock.js'
 import { checkedMs, type Duration } from '../time/duration.js'
 import type { WatchOptions } from '../watch-options.js'
@@ -12,7 +13,10 @@ import type { OutageMode } from './outage/local-share.js'
 import type { Store } from './store.js'
 
 /** Options of every limiter that shares its budget with other processes. */
-export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'>, WatchOptions {
+export interface SharedOptions
+  extends Omit<LayerOptions, 'overrides' | 'clock'>,
+    Pick<LimiterOptions, 'hotKeys' | 'maxWaiting' | 'queue'>,
+    WatchOptions {
   /**
    * Where the budget is: `redis(client)`, `postgres(pool)`, `casStore(store)`, `primary()`, `durableObjects(namespace)`, `region({ ... })`.
    *
@@ -71,27 +75,6 @@ export interface SharedOptions extends Omit<LayerOptions, 'overrides' | 'clock'>
    * @example createLimiter(policy, { store, maxKeys: 1_000_000 })
    */
   readonly maxKeys?: number
-  /**
-   * Length of the lists of the busiest and the most denied keys, at most 10,000.
-   *
-   * @defaultValue `0`
-   * @example createLimiter(policy, { store, hotKeys: 100 })
-   */
-  readonly hotKeys?: number
-  /**
-   * Callers that may be in `wait` at once, 0 to 1,000,000.
-   *
-   * @defaultValue `10_000`
-   * @example createLimiter(policy, { store, maxWaiting: 100 })
-   */
-  readonly maxWaiting?: number
-  /**
-   * Bounds of the queue behind `run` and `wrap`, which belongs to this process.
-   *
-   * @defaultValue those of {@link QueueOptions}
-   * @example createLimiter(policy, { store, queue: { concurrency: 5 } })
-   */
-  readonly queue?: QueueOptions
   /**
    * Policies of single keys at the backend, for all processes with this option: see `limiter.overrides`. Another process's change takes
    * effect here within `maxAge`, 10 ms to 1 hour, default 1 s.
