@@ -88,7 +88,7 @@ interface Retry {
 
 /**
  * Puts a changed configuration in force while the service runs: all of it, or nothing. After a fault the configuration before stays in force, and
- * where the reason may pass (a file that is not there yet) it is tried again. Policies, certificates, tokens and prices change; other sections wait for a
+ * where the reason may pass (a file that is not there yet) it is tried again. Policies, certificates, tokens, prices and the webhook change; other sections wait for a
  * restart, and the log says so.
  */
 export class Reloader {
@@ -333,7 +333,7 @@ function besideOf({ tls, prices }: Config): string[] {
 
 /** What of a section cannot change while the service runs. */
 function waitsFor(section: (typeof SETTINGS)[number], config: Config): unknown {
-  if (section === 'tokens' || section === 'prices') return undefined
+  if (section === 'tokens' || section === 'prices' || section === 'webhook') return undefined
   if (section !== 'tls') return config[section]
   return config.tls && { clients: config.tls.clientCa !== undefined }
 }

@@ -98,7 +98,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const storage = await storageOf(config, log, worker)
   const candidate = candidateOf(config, log, options)
   const snapshotFile = worker === undefined ? await snapshotFileOf(config, log) : undefined
-  const webhook = config.webhook && new Webhook(config.webhook, log)
+  const webhook = new Webhook(config.webhook, log)
   const engine = new Engine(allPolicies(config), {
     observer: tracing,
     ...(clock && { clock }),
@@ -150,7 +150,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const listeners = new Listeners(config, { ...http, ...others })
   const parts: Parts = new Parts([
     { name: 'storage', start: () => opened(storage), stop: () => storage.close() },
-    ...(webhook === undefined ? [] : [webhook]),
+    webhook,
     { name: 'engine', stop: () => engine.close() },
     reportOf(telemetry, measures),
     ...(snapshots === undefined ? [] : [snapshots]),

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { manualClock } from 'sluicegate'
-import { parseConfig } from 'sluicegate-config/read-config.js'
+import { parseConfig, readConfig } from 'sluicegate-config/read-config.js'
 import { RedisProcess, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
@@ -36,10 +39,11 @@ interface Post {
 
 type Shown = Readonly<Record<string, unknown>>
 
-/** @param answer the status for the n-th request, from 1; undefined: no answer. */
+/** @param answer the status for the n-th request, from 1; undefined: none, or 200 once it is called `later`. */
 async function receiver(
   t: TestContext,
   answer: (n: number) => number | undefined,
+  later: (respond: () => void) => void = () => undefined,
 ): Promise<{ url: string; posts: Post[]; shown(): Shown[] }> {
   const posts: Post[] = []
   const server = createServer(async (request, response) => {
@@ -47,7 +51,8 @@ async function receiver(
     for await (const chunk of request) body += chunk
     posts.push({ headers: request.headers, body })
     const status = answer(posts.length)
-    if (status !== undefined) response.writeHead(status, status < 400 ? {} : { location: '/elsewhere' }).end('x')
+    if (status === undefined) later(() => response.end())
+    else response.writeHead(status, status < 400 ? {} : { location: '/elsewhere' }).end('x')
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => {
@@ -215,6 +220,66 @@ test('a receiver that hangs is tried so often, holds no decision up, and what do
   const service = await runService(t, `${POLICIES}webhook: { url: "${url}", timeout: 60s }\n`, { log: createLog('silent') })
   const keys = Array.from({ length: 50 }, (_, i) => `k${i}`)
   for (const key of keys) assert.equal((await post(service, 'take', { policy: 'team', key, cost: 8 })).status, 200)
+})
+
+test('another receiver and another secret take effect at a reload: what is under way ends as it began, and nothing is sent twice', async (t) => {
+  let answer: (() => void) | undefined
+  const before = await receiver(t, (n) => (n === 1 ? undefined : 503), (respond) => {
+    answer = respond
+  })
+  const after = await receiver(t, () => 200)
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-webhook-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const write = (section: string): void => writeFileSync(join(folder, 'webhook.yaml'), section)
+  writeFileSync(join(folder, 'gate.yaml'), POLICIES)
+  write(`webhook: { url: "${before.url}", retries: 0 }\n`)
+  const source = { path: folder, read: () => readConfig(folder) }
+  const service = await runService(t, readConfig(folder), { clock: manualClock(0), source, watchMs: 10, log: createLog('silent') })
+  const reach = (key: string) => post(service, 'take', { policy: 'team', key, cost: 8 })
+  const changed = async (section: string): Promise<void> => {
+    const reloads = service.reloader?.state.succeeded ?? 0
+    write(section)
+    await until('it is reloaded', async () => (service.reloader?.state.succeeded ?? 0) > reloads)
+  }
+  await reach('ada')
+  await until('it is under way', async () => before.posts.length === 1)
+  await changed(`webhook: { url: "${after.url}", secret: ${SECRET} }\n`)
+  answer?.()
+  await until('its answer counts', async () => (await metricOf(service, 'sluicegate_webhook_announcements_total', { result: 'delivered' })) === 1)
+  await reach('bea')
+  await until('the other one receives', async () => after.posts.length === 1)
+  const [{ headers, body } = assert.fail()] = after.posts
+  const [id, at] = [headers['webhook-id'], headers['webhook-timestamp']]
+  assert.equal(headers['webhook-signature'], `v1,${createHmac('sha256', SECRET).update(`${id}.${at}.${body}`).digest('base64')}`)
+  await changed('')
+  await reach('cleo')
+  await changed(`webhook: { url: "${after.url}" }\n`)
+  await reach('dan')
+  await until('it receives again', async () => after.posts.length === 2)
+  assert.equal(after.posts[1]?.headers['webhook-signature'], undefined)
+  assert.deepEqual([before.shown().map(({ key }) => key), after.shown().map(({ key }) => key)], [['ada'], ['bea', 'dan']])
+})
+
+test('what one receiver refuses, and what waits for it, another one receives at once; without one it is dropped', async (t) => {
+  const gone = await receiver(t, () => 503)
+  const { url, posts } = await receiver(t, () => 200)
+  const config = { url: gone.url, secret: undefined, timeoutMs: 5_000, retries: 20 }
+  const sender = new Webhook(config, createLog('silent'), 3_600_000)
+  for (let i = 0; i < 20; i++) sender.announce({ ...REACHED, key: `k${i}` })
+  await until('they pause', () => Promise.resolve(sender.counts.attemptsFailed === 8))
+  sender.reload({ webhook: { ...config } }).commit()
+  sender.reload({ webhook: { ...config, url } }).commit()
+  await until('all are delivered', () => Promise.resolve(sender.counts.delivered === 20))
+  assert.deepEqual([posts.length, gone.posts.length], [20, 8])
+  const ids = (all: readonly Post[]): unknown[] => all.map(({ headers }) => headers['webhook-id'])
+  assert.equal(ids(gone.posts).every((id) => ids(posts).includes(id)), true)
+
+  const hanging = new Webhook(config, createLog('silent'), 3_600_000)
+  for (let i = 0; i < 20; i++) hanging.announce(REACHED)
+  hanging.reload({ webhook: undefined }).commit()
+  await until('none waits', () => Promise.resolve(hanging.size === 0))
+  hanging.announce(REACHED)
+  assert.deepEqual([hanging.counts.dropped, hanging.counts.delivered, gone.posts.length], [20, 0, 16])
 })
 
 test('a receiver that is gone is given up', async (t) => {

@@ -1,10 +1,11 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { StopTimes } from 'sluicegate-config/config.js'
+import { isDeepStrictEqual } from 'node:util'
+import type { Config, StopTimes } from 'sluicegate-config/config.js'
 import type { WebhookConfig } from 'sluicegate-config/webhook.js'
 import type { SoftLimitReached } from './engine/engine.js'
 import type { Log } from './log.js'
-import type { Part } from './part.js'
+import type { Part, Prepared } from './part.js'
 
 /** Announcements that are sent or tried again now; others wait. */
 const MOST_SENT = 8
@@ -30,17 +31,20 @@ interface Message {
 export class Webhook implements Part {
   readonly name = 'webhook'
   readonly counts: WebhookCounts = { delivered: 0, failed: 0, dropped: 0, attemptsFailed: 0 }
-  readonly #config: WebhookConfig
+  #config: WebhookConfig | undefined
   readonly #log: Log
   readonly #firstRetryMs: number
   readonly #waiting: Message[] = []
   readonly #sent = new Set<Promise<void>>()
+  /** Ends pauses: another receiver is tried at once. */
+  #changing = new AbortController()
   /** The service stops: no attempt follows one that fails. */
   readonly #stopping = new AbortController()
   /** Its time is over. */
   readonly #stopped = new AbortController()
 
-  constructor(config: WebhookConfig, log: Log, firstRetryMs: number = FIRST_RETRY_MS) {
+  /** @param config undefined: nobody is told. */
+  constructor(config: WebhookConfig | undefined, log: Log, firstRetryMs: number = FIRST_RETRY_MS) {
     this.#config = config
     this.#log = log
     this.#firstRetryMs = firstRetryMs
@@ -51,7 +55,20 @@ export class Webhook implements Part {
     return this.#waiting.length + this.#sent.size
   }
 
+  /** Attempts under way end as they began; those that follow, and what waits, go to the new receiver. */
+  reload({ webhook }: Pick<Config, 'webhook'>): Prepared {
+    return {
+      commit: () => {
+        if (isDeepStrictEqual(webhook, this.#config)) return
+        this.#config = webhook
+        this.#changing.abort()
+        this.#changing = new AbortController()
+      },
+    }
+  }
+
   announce({ policy, part, key, threshold, used, limit }: SoftLimitReached): void {
+    if (this.#config === undefined) return
     if (this.#waiting.length >= MOST_WAITING || this.#stopping.signal.aborted) {
       this.counts.dropped++
       return
@@ -85,25 +102,35 @@ export class Webhook implements Part {
   }
 
   async #delivered(message: Message): Promise<void> {
-    const { retries } = this.#config
-    for (let attempt = 0; ; attempt++) {
-      const fault = await this.#attempt(message)
+    let before = this.#config
+    for (let attempts = 1; ; attempts++) {
+      const config = this.#config
+      if (config === undefined) {
+        this.counts.dropped++
+        return
+      }
+      if (config !== before) attempts = 1
+      before = config
+      const fault = await this.#attempt(message, config)
       if (fault === undefined) {
         this.counts.delivered++
         return
       }
       this.counts.attemptsFailed++
-      if (!fault.mayPass || attempt >= retries || this.#stopping.signal.aborted) {
+      const isChanged = config !== this.#config
+      if (this.#stopping.signal.aborted || !(isChanged || (fault.mayPass && attempts <= config.retries))) {
         this.counts.failed++
-        this.#log.warn({ fault: fault.reason, attempts: attempt + 1 }, 'a soft limit could not be announced to the webhook')
+        this.#log.warn({ fault: fault.reason, attempts }, 'a soft limit could not be announced to the webhook')
         return
       }
-      await this.#pause(attempt)
+      if (!isChanged) await this.#pause(attempts - 1)
     }
   }
 
-  async #attempt({ id, body }: Message): Promise<{ readonly reason: string; readonly mayPass: boolean } | undefined> {
-    const { url, secret, timeoutMs } = this.#config
+  async #attempt(
+    { id, body }: Message,
+    { url, secret, timeoutMs }: WebhookConfig,
+  ): Promise<{ readonly reason: string; readonly mayPass: boolean } | undefined> {
     const timestamp = String(Math.floor(Date.now() / 1_000))
     try {
       const response = await fetch(url, {
@@ -131,7 +158,8 @@ export class Webhook implements Part {
   /** Twice as long after each attempt, and up to a quarter less, so that many processes do not try at once. */
   #pause(attempt: number): Promise<void> {
     const ms = Math.min(MAX_RETRY_MS, this.#firstRetryMs * 2 ** attempt) * (1 - Math.random() / 4)
-    return wait(ms, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => undefined)
+    const signal = AbortSignal.any([this.#stopping.signal, this.#changing.signal])
+    return wait(ms, undefined, { signal, ref: false }).catch(() => undefined)
   }
 }
 
@@ -142,10 +170,10 @@ function signatureOf(secret: string, text: string): string {
 }
 
 /** What a service does with soft limits that were reached: a line of the log, without the key, and the webhook. */
-export function announcing(log: Log, webhook: Webhook | undefined): (reached: SoftLimitReached) => void {
+export function announcing(log: Log, webhook: Webhook): (reached: SoftLimitReached) => void {
   return (reached) => {
     const { key: _, ...shown } = reached
     log.debug(shown, 'a key has reached a soft limit')
-    webhook?.announce(reached)
+    webhook.announce(reached)
   }
 }

@@ -48,7 +48,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   const config = source.read(files)
   const isThreads = config.threads > 1
   const snapshotFile = await snapshotFileOf(config, log)
-  const webhook = config.webhook && new Webhook(config.webhook, log)
+  const webhook = new Webhook(config.webhook, log)
   const engine = new Engine(allPolicies(config), {
     hotKeys: config.storage.kind === 'memory' && config.dashboard.keys !== 'off' ? HOT_KEYS_TRACKED : 0,
     storage: UNCOUNTED_MEMORY,
@@ -59,7 +59,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   const owned = config.storage.kind === 'memory' ? new OwnedPolicies(engine, isThreads) : undefined
   const snapshots = snapshotFile === undefined ? undefined : new Snapshots(snapshotFile, config.snapshot.everyMs, engine, log)
   engine.costs.use(config.prices)
-  const reloader = new Reloader(source, config, engine, log, ({ prices }) => ({ commit: () => engine.costs.use(prices) }))
+  const reloader = new Reloader(source, config, engine, log, (next) => parts.reload(next))
   let ports: Ports = {}
   let urls: ReadonlyMap<ListenerName, string> = new Map()
 
@@ -102,8 +102,9 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   const measures = measuresOf(engine, { all: () => [] }, VERSION, { reloads: reloader, snapshots, restarts: workers.restarts, webhook })
   const metrics = createMetrics(measures)
 
-  const parts = new Parts([
-    ...(webhook === undefined ? [] : [webhook]),
+  const parts: Parts = new Parts([
+    webhook,
+    { name: 'prices', reload: ({ prices }) => ({ commit: () => engine.costs.use(prices) }) },
     { name: 'engine', stop: () => engine.close() },
     reportOf(await telemetryOf(VERSION), measures),
     ...(snapshots === undefined ? [] : [snapshots]),
