@@ -196,6 +196,7 @@ const RATE_LIMIT = {
   burst: told('burst', TOKENS),
   timeZone: told('time_zone', { type: 'string', minLength: 1 }),
   ...ENVOY_TABLE,
+  ...SOFT,
   ...ofPolicies((name) => name.replaceAll('-', '_')),
 }
 

@@ -7,15 +7,19 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { createClient } from '@redis/client'
 import { manualClock } from 'sluicegate'
 import { parseConfig, readConfig } from 'sluicegate-config/read-config.js'
 import { RedisProcess, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
+import { GrpcTestClient } from 'sluicegate-testkit/service/simulated-envoy.js'
 import { serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
 import type { SoftLimitReached } from './engine/engine.js'
 import { createLog } from './log.js'
 import { canSharePorts } from './processes/child.js'
+import { RateLimitService as Envoy } from './protocols/grpc/messages/envoy/service/ratelimit/v3/rls.gen.js'
+import { Limiter } from './protocols/grpc/messages/sluicegate/v1/limiter.gen.js'
 import { Webhook } from './webhook.js'
 
 const SECRET = 'a secret of many letters'
@@ -184,6 +188,83 @@ test('two processes over one Redis, and two workers of one service, announce onc
   }
 })
 
+test('over gRPC, Envoy and RESP answers name the soft limits, and two nodes over one Redis announce each once', async (t) => {
+  const redis = await RedisProcess.start()
+  t.after(() => redis.stop())
+  const { url, shown } = await receiver(t, () => 200)
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-soft-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const storage = `storage: { redis: { url: "${redis.url}", timeout: 10s, mode: exact } }`
+  writeFileSync(join(folder, 'gate.yaml'), `${POLICIES}${storage}\nwebhook: { url: "${url}" }\n`)
+  const rules = `domain: edge
+descriptors:
+  - { key: user, rate_limit: { unit: year, requests_per_unit: 10, soft: ['80%', '100%'] } }
+  - { key: plain, rate_limit: { unit: year, requests_per_unit: 10 } }
+  - { key: "quoted\\"", value: x, rate_limit: { unit: year, requests_per_unit: 10, soft: ['10%'] } }
+`
+  writeFileSync(join(folder, 'rules.yaml'), rules)
+  const environment = { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', RESPONSE_DYNAMIC_METADATA: 'true' }
+  Object.assign(process.env, environment)
+  t.after(() => {
+    for (const name of Object.keys(environment)) delete process.env[name]
+  })
+  const off = { host: '127.0.0.1', port: 0 }
+  const nodes = await Promise.all(
+    [1, 2].map(async () => {
+      const config = readConfig(folder)
+      const service = await runService(t, { ...config, listen: { ...config.listen, grpc: off, resp: off } })
+      const grpc = new GrpcTestClient(service.urls.get('grpc') ?? '')
+      const resp = createClient({ url: service.urls.get('resp') ?? '' })
+      resp.on('error', () => undefined)
+      await resp.connect()
+      t.after(() => {
+        grpc[Symbol.dispose]()
+        resp.destroy()
+      })
+      return { grpc, resp }
+    }),
+  )
+  const at = (i: number) => nodes[i % 2] as (typeof nodes)[number]
+  const envoy = async (i: number, ...keys: string[]) => {
+    const descriptors = keys.map((key) => ({ entries: [{ key, value: 'x' }] }))
+    const answer = await at(i).grpc.call(Envoy.method.shouldRateLimit, { domain: 'edge', descriptors })
+    const soft = answer.responseHeadersToAdd.find(({ key }) => key === 'RateLimit-Soft')?.value
+    return [answer.overallCode, soft, answer.dynamicMetadata?.soft] as const
+  }
+  for (let i = 0; i < 7; i++) assert.deepEqual(await envoy(i, 'user'), [1, undefined, undefined])
+  assert.deepEqual(await envoy(0, 'user', 'plain'), [1, '"edge.user"', ['edge.user']])
+  const both = ['edge.user', 'edge.quoted"_x']
+  assert.deepEqual(await envoy(1, 'user', 'quoted"'), [1, '"edge.user", "edge.quoted\\"_x"', both])
+  assert.deepEqual(await envoy(0, 'user'), [1, '"edge.user"', ['edge.user']])
+  assert.deepEqual(await envoy(1, 'user'), [2, '"edge.user"', ['edge.user']])
+  assert.deepEqual(await envoy(1, 'plain'), [1, undefined, undefined])
+
+  const { grpc } = at(0)
+  const take = (cost: number) => grpc.call(Limiter.method.take, { policy: 'team', keys: ['ada'], cost: BigInt(cost) })
+  assert.deepEqual([(await take(7)).soft, (await take(1)).soft], [[], ['team']])
+  const opened = await grpc.call(Limiter.method.open, {
+    policy: 'api',
+    keys: ['acme', 'bea'],
+    expect: { cost: { case: 'tokens', value: 9n } },
+  })
+  assert.deepEqual(opened.decision?.soft, ['user'])
+  const closing = { holdId: opened.holdId, cost: { cost: { case: 'tokens' as const, value: 60n } } }
+  assert.deepEqual((await at(1).grpc.call(Limiter.method.close, closing)).decision?.soft, ['org', 'user'])
+
+  const { resp } = at(1)
+  const send = async (...words: string[]) => (await resp.sendCommand(words)) as unknown as unknown[]
+  assert.deepEqual((await send('SG.TAKE', 'team', 'cleo', '8')).slice(5), [['team']])
+  assert.deepEqual((await send('SG.PEEK', 'team', 'dan')).slice(5), [[]])
+  const work = await send('SG.OPEN', 'team', 'dan', 'EXPECT', '8')
+  assert.deepEqual([work.length, work.at(-1)], [9, ['team']])
+  assert.deepEqual((await send('SG.CLOSE', String(work[7]), '10')).at(-1), ['team'])
+
+  const expected = ['x 80%', 'x 100%', 'x 10%', 'ada 80%', 'bea 90%', 'acme 50%', 'cleo 80%', 'dan 80%', 'dan 100%']
+  await until('all are announced', () => Promise.resolve(shown().length >= expected.length))
+  const announced = shown().map(({ policy, key, threshold }) => `${policy === 'team' || policy === 'api' ? key : 'x'} ${threshold}`)
+  assert.deepEqual(announced.sort(), expected.sort())
+})
+
 test('a receiver that fails twice has the announcement once it works, under one id', async (t) => {
   const { url, posts } = await receiver(t, (n) => (n <= 2 ? 503 : 204))
   const sender = webhook(url)
@@ -224,9 +305,13 @@ test('a receiver that hangs is tried so often, holds no decision up, and what do
 
 test('another receiver and another secret take effect at a reload: what is under way ends as it began, and nothing is sent twice', async (t) => {
   let answer: (() => void) | undefined
-  const before = await receiver(t, (n) => (n === 1 ? undefined : 503), (respond) => {
-    answer = respond
-  })
+  const before = await receiver(
+    t,
+    (n) => (n === 1 ? undefined : 503),
+    (respond) => {
+      answer = respond
+    },
+  )
   const after = await receiver(t, () => 200)
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-webhook-'))
   t.after(() => rmSync(folder, { recursive: true }))
@@ -245,7 +330,10 @@ test('another receiver and another secret take effect at a reload: what is under
   await until('it is under way', async () => before.posts.length === 1)
   await changed(`webhook: { url: "${after.url}", secret: ${SECRET} }\n`)
   answer?.()
-  await until('its answer counts', async () => (await metricOf(service, 'sluicegate_webhook_announcements_total', { result: 'delivered' })) === 1)
+  await until(
+    'its answer counts',
+    async () => (await metricOf(service, 'sluicegate_webhook_announcements_total', { result: 'delivered' })) === 1,
+  )
   await reach('bea')
   await until('the other one receives', async () => after.posts.length === 1)
   const [{ headers, body } = assert.fail()] = after.posts
@@ -272,7 +360,10 @@ test('what one receiver refuses, and what waits for it, another one receives at 
   await until('all are delivered', () => Promise.resolve(sender.counts.delivered === 20))
   assert.deepEqual([posts.length, gone.posts.length], [20, 8])
   const ids = (all: readonly Post[]): unknown[] => all.map(({ headers }) => headers['webhook-id'])
-  assert.equal(ids(gone.posts).every((id) => ids(posts).includes(id)), true)
+  assert.equal(
+    ids(gone.posts).every((id) => ids(posts).includes(id)),
+    true,
+  )
 
   const hanging = new Webhook(config, createLog('silent'), 3_600_000)
   for (let i = 0; i < 20; i++) hanging.announce(REACHED)

@@ -5,6 +5,7 @@ import { memoryFault } from '../memory-fault.js'
 import { valuesOf } from '../option.js'
 import { ENVOY_PRIORITY_OPTIONS, readPriorities } from '../priorities.js'
 import { listed, type Section } from '../section.js'
+import { SOFT } from '../soft.js'
 import { didYouMean } from '../spelling.js'
 import { ENVOY_TABLE } from '../table-size.js'
 import { ENVOY_TIER_OPTIONS, hasTiers, readTiers } from '../tiers/read-tiers.js'
@@ -106,6 +107,8 @@ function readPolicy(
   if (limit === 0 && hasTiers(section, ENVOY_TIER_OPTIONS)) section.fault('tiers', 'are not for a limit of 0')
   const tiers = policy === undefined || limit === 0 ? undefined : readTiers(section, policy, ENVOY_TIER_OPTIONS)
   const priorities = readPriorities(section, ENVOY_PRIORITY_OPTIONS)
+  const soft = SOFT.soft.read(section)
+  if (limit === 0 && soft !== undefined) section.fault('soft', 'is not for a limit of 0')
   if (policy === undefined || limit === 0) return undefined
   const config = {
     policy,
@@ -114,6 +117,7 @@ function readPolicy(
     ...(tiers && { tiers }),
     ...(priorities && { priorities }),
     ...(maxSettle && { maxSettle }),
+    ...(soft && { soft: new Map([[policy.name, soft]]) }),
   }
   const reason = memoryFault(config)
   if (reason !== undefined) section.fault('max_keys', reason)
@@ -133,8 +137,9 @@ function readOptions(section: Section, algorithm: AlgorithmName): Partial<Record
 
 function isOption(option: string): boolean {
   return (
-    ['algorithm', 'max_keys', 'on_full', 'tiers', 'keys', 'tier_file', 'priorities', 'default_priority', 'max_priority'].includes(option) ||
-    Object.values(NAMES).includes(option)
+    ['algorithm', 'max_keys', 'on_full', 'tiers', 'keys', 'tier_file', 'priorities', 'default_priority', 'max_priority', 'soft'].includes(
+      option,
+    ) || Object.values(NAMES).includes(option)
   )
 }
 

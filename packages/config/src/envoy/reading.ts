@@ -22,6 +22,7 @@ const OF_THE_LIMIT = new Set([
   'tiers',
   'tier_file',
   'priorities',
+  'soft',
 ])
 const OF_THE_DESCRIPTOR = new Set([
   'shadow_mode',

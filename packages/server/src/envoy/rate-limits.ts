@@ -203,14 +203,16 @@ export class RateLimits {
     })
     const { headers, dynamicMetadata: isWanted, shadowMode, quotaMode } = this.#settings
     if (isVerdict) this.#engine.observer?.verdict(over && !shadowMode)
+    const soft = headers === undefined && !isWanted ? [] : [...new Set(decisions.flatMap((decision) => decision?.soft ?? []))]
     const isQuota = (i: number): boolean => quotaMode || (typeof checks[i] === 'object' && (checks[i] as Check).limit.quotaMode)
     return {
       over: over && !shadowMode,
       statuses,
-      headers: headers === undefined ? [] : limitHeaders(headers, statuses, isQuota),
+      headers: headers === undefined ? [] : [...limitHeaders(headers, statuses, isQuota), ...softHeaders(soft)],
       metadata: isWanted
         ? dynamicMetadata(
             request,
+            soft,
             checks.map((check, i) => (typeof check === 'object' && statuses[i]?.over === false ? check.limit.metadata : undefined)),
           )
         : undefined,
@@ -348,14 +350,19 @@ function digestOf(text: string): string {
 
 type Metadata = Readonly<Record<string, unknown>>
 
-/** The dynamic metadata of a response: the request, and the metadata of the limits that it has passed, merged. */
-function dynamicMetadata({ domain, descriptors, hitsAddend }: LimitRequest, passed: readonly (Metadata | undefined)[]): Metadata {
+/** The dynamic metadata of a response: the request, the limits that are at a soft limit, and the metadata of those that it has passed, merged. */
+function dynamicMetadata(
+  { domain, descriptors, hitsAddend }: LimitRequest,
+  soft: readonly string[],
+  passed: readonly (Metadata | undefined)[],
+): Metadata {
   const merged: Record<string, unknown> = {}
   for (const metadata of passed) if (metadata !== undefined) merge(merged, metadata)
   return {
     domain,
     descriptors: descriptors.map(descriptorMetadata),
     ...(hitsAddend !== 0 && { hitsAddend }),
+    ...(soft.length > 0 && { soft }),
     ...(Object.keys(merged).length > 0 && { metadata: merged }),
   }
 }
@@ -457,4 +464,9 @@ function limitHeaders(
     [names.remaining, String(nearest.remaining)],
     [names.reset, String(nearest.resetS)],
   ]
+}
+
+/** As over HTTP. Names are printable ASCII, of which JSON and RFC 9651 have the same strings. */
+function softHeaders(policies: readonly string[]): (readonly [string, string])[] {
+  return policies.length === 0 ? [] : [['RateLimit-Soft', policies.map((name) => JSON.stringify(name)).join(', ')]]
 }

@@ -5,7 +5,7 @@ import type { DecisionSchema } from './messages/sluicegate/v1/limiter.gen.js'
 
 /** A decision as a message. */
 export function decisionOf(decision: Decision): MessageInitShape<typeof DecisionSchema> {
-  const { allowed, policy, limit, remaining, retryAfterMs, resetAfterMs, source, parts } = decision
+  const { allowed, policy, limit, remaining, retryAfterMs, resetAfterMs, source, parts, soft = [] } = decision
   const impossible = retryAfterMs === Number.POSITIVE_INFINITY
   return {
     allowed,
@@ -17,6 +17,7 @@ export function decisionOf(decision: Decision): MessageInitShape<typeof Decision
     impossible,
     source,
     parts: parts?.map(decisionOf) ?? [],
+    soft: [...soft],
   }
 }
 

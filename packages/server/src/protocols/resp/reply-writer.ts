@@ -48,9 +48,9 @@ export class ReplyWriter {
     this.#line(`-${text.replace(/[\r\n]+/g, ' ')}`)
   }
 
-  /** A decision as the five integers of `CL.THROTTLE`, with times in the unit of the command. */
-  decision(allowed: boolean, limit: number, remaining: number, retryAfter: number, resetAfter: number): void {
-    this.array(5)
+  /** A decision as the five integers of `CL.THROTTLE`, with times in the unit of the command; `more` items follow. */
+  decision(allowed: boolean, limit: number, remaining: number, retryAfter: number, resetAfter: number, more = 0): void {
+    this.array(5 + more)
     this.integer(allowed ? 0 : 1)
     this.integer(limit)
     this.integer(remaining)

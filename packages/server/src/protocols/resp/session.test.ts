@@ -54,15 +54,15 @@ test('work opens, adds and closes over RESP, by counted calls', () => {
   const clock = manualClock(0)
   const client = new TestSession(sessionContext({ clock, policies: [tokenBucket({ name: 'api', limit: 100, window: '1m' })] }))
   const opened = client.call('SG.OPEN', 'api', 'ada', 'EXPECT', 60, 'MOST', 80, 'TTL', 20_000, 'OVER', 'cut') as RespReply[]
-  assert.deepEqual(opened.slice(0, -1), [0, 100, 40, -1, 0, 60, 80])
-  const id = String(opened.at(-1))
+  assert.deepEqual(opened.toSpliced(7, 1), [0, 100, 40, -1, 0, 60, 80, []])
+  const id = String(opened[7])
   const [limited, , remaining, retryMs, , , , none] = client.call('SG.OPEN', 'api', 'ada', 'EXPECT', 50) as RespReply[]
   assert.deepEqual([limited, remaining, none, Number(retryMs) >= 20_000], [1, 40, null, true])
   assert.deepEqual(client.call('sg.add', id, 10, 'CALL', 1), [0, 10, 50, 0, 70, -1])
   assert.deepEqual(client.call('SG.ADD', id, 10, 'CALL', 1), [0, 10, 50, 0, 70, -1])
   assert.deepEqual(client.call('SG.ADD', id, 71), [1, 10, 50, 0, 70, -1], 'beyond its most')
-  assert.deepEqual(client.call('SG.CLOSE', id, 25), [25, 0, 75])
-  assert.deepEqual(client.call('SG.CLOSE', id, 25), [25, 0, 75])
+  assert.deepEqual(client.call('SG.CLOSE', id, 25), [25, 0, 75, []])
+  assert.deepEqual(client.call('SG.CLOSE', id, 25), [25, 0, 75, []])
   for (const [words, error] of [
     [['SG.ADD', id, 1], /^HOLDCLOSED/],
     [['SG.CLOSE', id, 25, 'CALL', 9], /^HOLDCLOSED/],

@@ -2,7 +2,7 @@ import { type Awaitable, DEFAULT_HOLD_MS, type HoldFault, MAX_HOLD_MS, MAX_HOLD_
 import { type Command, CommandFault, NOT_AN_INTEGER, type Reply, SYNTAX_ERROR, wrongArguments } from '../command.js'
 import type { CommandReader } from '../command-reader.js'
 import type { ReplyWriter } from '../reply-writer.js'
-import { keyOf, policyOf, withoutPermits } from './policies.js'
+import { keyOf, policyOf, shownMs, withoutPermits, writeDecision, writeSoft } from './policies.js'
 
 /** `SG.OPEN policy key [EXPECT tokens] [MOST tokens] [TTL ms] [OVER cut|wait|finish] [PRIORITY name]` */
 export const open: Command = {
@@ -14,11 +14,11 @@ export const open: Command = {
     const { asked, priority } = askedIn(args)
     const floor = served.floorOf(key, { name: priority, cap: () => client.user?.priority })
     return answered(client.context.engine.holds.open(served, key, asked, floor), reply, (writer, { decision, id, held, affordable }) => {
-      const { allowed, limit, remaining, retryAfterMs, resetAfterMs } = decision
-      writer.array(8)
-      writeAll(writer, allowed ? 0 : 1, limit, remaining, shownMs(allowed ? -1 : retryAfterMs), shownMs(resetAfterMs), held, affordable)
+      writeDecision(writer, decision, 4)
+      writeAll(writer, held, affordable)
       if (id === undefined) writer.null()
       else writer.bulk(id)
+      writeSoft(writer, decision)
     })
   },
 }
@@ -45,8 +45,9 @@ export const close: Command = {
     const hasCost = args.count % 2 === 1
     const answer = engine.holds.close(args.text(1), hasCost ? integer(args, 2) : undefined, callIn(args, hasCost ? 3 : 2))
     return answered(answer, reply, (writer, { decision, used, over }) => {
-      writer.array(3)
+      writer.array(4)
       writeAll(writer, used, over, decision.remaining)
+      writeSoft(writer, decision)
     })
   },
 }
@@ -126,9 +127,4 @@ function answered<Answer extends object>(
 
 function writeAll(reply: ReplyWriter, ...values: readonly number[]): void {
   for (const value of values) reply.integer(value)
-}
-
-/** -1: nothing to wait for, or never. */
-function shownMs(ms: number): number {
-  return Number.isFinite(ms) ? ms : -1
 }

@@ -68,7 +68,8 @@ function verb(
       const tokens = args.count % 2 === 0 ? args.integer(3) : 1
       if (Number.isNaN(tokens)) throw new CommandFault(NOT_AN_INTEGER)
       const priority = { name: named, cap: () => client.user?.priority }
-      return answered(call(policyOf(client, args.text(1)), keyOf(args), tokens, priority), reply)
+      const policy = policyOf(client, args.text(1))
+      return answered(policy, call(policy, keyOf(args), tokens, priority), reply)
     },
   }
 }
@@ -100,14 +101,32 @@ export function keyOf(args: CommandReader): string {
   return BINARY_KEY + args.latin1(2)
 }
 
-function answered(decision: Awaitable<Decision>, reply: ReplyWriter): Promise<Reply> | undefined {
-  if (decision instanceof Promise) return decision.then((made) => (later) => write(later, made))
-  write(reply, decision)
+function answered(policy: ServedPolicy, decision: Awaitable<Decision>, reply: ReplyWriter): Promise<Reply> | undefined {
+  if (decision instanceof Promise) return decision.then((made) => (later) => write(later, policy, made))
+  write(reply, policy, decision)
   return undefined
 }
 
-/** With times in milliseconds. */
-function write(reply: ReplyWriter, { allowed, limit, remaining, retryAfterMs, resetAfterMs }: Decision): void {
-  const retryMs = allowed || retryAfterMs === Number.POSITIVE_INFINITY ? -1 : retryAfterMs
-  reply.decision(allowed, limit, remaining, retryMs, resetAfterMs)
+/** With times in milliseconds. A policy with soft limits has one item more. */
+function write(reply: ReplyWriter, { config }: ServedPolicy, decision: Decision): void {
+  const hasSoft = config.soft !== undefined
+  writeDecision(reply, decision, hasSoft ? 1 : 0)
+  if (hasSoft) writeSoft(reply, decision)
+}
+
+/** The five integers of a decision, and how many items follow. */
+export function writeDecision(reply: ReplyWriter, decision: Decision, more: number): void {
+  const { allowed, limit, remaining, retryAfterMs, resetAfterMs } = decision
+  reply.decision(allowed, limit, remaining, shownMs(allowed ? -1 : retryAfterMs), shownMs(resetAfterMs), more)
+}
+
+/** -1: nothing to wait for, or never. */
+export function shownMs(ms: number): number {
+  return Number.isFinite(ms) ? ms : -1
+}
+
+/** The names of the policies of which the key has reached a soft limit. */
+export function writeSoft(reply: ReplyWriter, { soft = [] }: Decision): void {
+  reply.array(soft.length)
+  for (const name of soft) reply.bulk(name)
 }
