@@ -102,9 +102,10 @@ export const CHECKING_THERE: Metering = {
     const limiter = new RateLimiterMemory({ points: limit, duration: windowMs / 1000 })
     return {
       async begin() {
-        const state = await limiter.get(KEY)
-        if ((state?.consumedPoints ?? 0) < limit) return counted((sent) => sent > 0 && limiter.penalty(KEY, sent))
-        return again(state?.msBeforeNext ?? 0)
+        const { consumedPoints = 0, msBeforeNext = 0 } = (await limiter.get(KEY)) ?? {}
+        // The timer that ends a window is one of the machine.
+        if (msBeforeNext <= 0 || consumedPoints < limit) return counted((sent) => sent > 0 && limiter.penalty(KEY, sent))
+        return again(msBeforeNext)
       },
       close() {
         Date.now = machineNow

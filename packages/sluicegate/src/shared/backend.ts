@@ -97,6 +97,10 @@ export interface HoldOperation {
   /** Whether `spent` is charged whatever is free. */
   readonly isDebt: boolean
   readonly record?: HoldRecord | undefined
+  /**
+   * Gets an answer that comes after the call was given up. Undefined: the work goes on with it; else the hold is closed, and so much of it was spent.
+   */
+  readonly late?: ((hold: OpenHold) => number | undefined) | undefined
 }
 
 /**

@@ -1,8 +1,8 @@
 import { fixedWindow, levels, tokenBucket } from '../../../sluicegate/dist/index.js'
 
 /** Of all holds. */
-export const TTL = '1s'
-export const TTL_MS = 1_000
+export const TTL = '3s'
+export const TTL_MS = 3_000
 export const USERS = 8
 /** What all may spend, and each user: less than they would. */
 export const ORG = fixedWindow({ limit: 300_000, window: '30d', name: 'org' })

@@ -69,7 +69,7 @@ export class GuardedBackend implements Backend {
   }
 
   private endsOf(operation: Operation): CallEnds<Answer> {
-    if (operation.verb === 'hold' && operation.before === undefined) return { late: (answer) => this.unhold(operation, answer) }
+    if (operation.verb === 'hold') return { late: (answer) => this.unhold(operation, answer) }
     if (operation.verb !== 'take' && operation.verb !== 'reserve') return NO_ENDS
     return {
       late: (answer) => this.undo(operation, answer),
@@ -79,10 +79,13 @@ export class GuardedBackend implements Backend {
     }
   }
 
-  /** Nobody knows of what a late step has opened. */
+  /** What a late step has opened, or moved, is held for nobody, unless its work goes on with it. */
   private unhold(operation: HoldOperation, { done, hold }: Answer): void {
-    if (!done || hold === undefined || operation.record !== undefined) return
-    const closing: HoldOperation = { ...operation, before: hold, spent: 0, hold: 0, want: 0, least: 0, isDebt: true }
+    const { before, late, record } = operation
+    if (!done || hold === undefined || record !== undefined || (before !== undefined && late === undefined)) return
+    const spent = late === undefined ? 0 : late(hold)
+    if (spent === undefined) return
+    const closing: HoldOperation = { ...operation, before: hold, spent, hold: 0, want: 0, least: 0, isDebt: true }
     this.backend.execute(closing).catch(() => undefined)
   }
 

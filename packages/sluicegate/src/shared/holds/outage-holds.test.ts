@@ -17,8 +17,10 @@ function setUp(policy: Policy, outage: 'local' | 'open' | 'closed' = 'local') {
   const clock = manualClock(1_700_006_400_000)
   const memory = memoryStore({ clock })
   let isOut = false
+  let isHeldUp = false
   const unlessOut = async <Answer>(call: () => Promise<Answer>): Promise<Answer> => {
     if (isOut) throw new Error('the connection broke')
+    while (isHeldUp) await turns(1)
     return call()
   }
   const store: CasStore = {
@@ -49,7 +51,18 @@ function setUp(policy: Policy, outage: 'local' | 'open' | 'closed' = 'local') {
     await passing(limiter.peek('another key'))
     await passing(turns(40))
   }
-  return { clock, limiter, breakDown, mend, passing }
+  /** What is asked meanwhile is given up, and done afterwards. */
+  const holdUp = async (ask: () => unknown): Promise<void> => {
+    isHeldUp = true
+    const asked = ask()
+    await turns(4)
+    clock.advance(150)
+    await turns(4)
+    isHeldUp = false
+    await asked
+    await turns(40)
+  }
+  return { clock, limiter, breakDown, mend, passing, holdUp }
 }
 
 const allowed = (works: readonly Work[]): Work[] => works.filter((work) => work.allowed)
@@ -169,5 +182,69 @@ test('a piece beyond the share is cut, waits, or is debt that the store is told 
   await mend()
   await passing(finish.close())
   assert.equal((await passing(limiter.peek('ada'))).allowed, false)
+  limiter.close()
+})
+
+test('an answer that comes too late: the work goes on with what it grants, and what it does not spend is free', async () => {
+  const { limiter, clock, holdUp } = setUp(DAY)
+  const work = await limiter.open('ada', { expect: 80, ttl: '10s' })
+  await holdUp(() => work.add(23))
+  assert.deepEqual([work.held, await work.add(40)], [57, true])
+  await work.close()
+  clock.advance(20_000)
+  assert.equal((await limiter.peek('ada')).remaining, LIMIT - 63)
+  limiter.close()
+})
+
+test('an answer that comes after the work has closed: what it has granted is free', async () => {
+  const { limiter, clock, holdUp } = setUp(DAY)
+  const work = await limiter.open('ada', { expect: 80, ttl: '10s' })
+  await holdUp(async () => {
+    assert.equal(await work.add(23), true)
+    await work.close()
+  })
+  clock.advance(20_000)
+  assert.equal((await limiter.peek('ada')).remaining, LIMIT - 23)
+  limiter.close()
+})
+
+test('what work holds that closes in an outage is free when the store answers again', async () => {
+  const { limiter, clock, breakDown, mend, passing } = setUp(DAY)
+  const work = await limiter.open('ada', { expect: 80, ttl: '10s' })
+  assert.equal(await work.add(1), true)
+  breakDown()
+  // The circuit is open.
+  for (let i = 0; i < 4; i++) await passing(limiter.take('eve'))
+  await passing(work.close())
+  await mend()
+  clock.advance(1_250)
+  await turns(40)
+  assert.equal((await limiter.peek('ada')).remaining, LIMIT - 1)
+  limiter.close()
+})
+
+test('a process that is lost costs what its work spends in two seconds, as work has of late', async () => {
+  const { limiter, clock } = setUp(fixedWindow({ limit: 10_000, window: '1d' }))
+  for (let works = 0; works < 3; works++) {
+    const work = await limiter.open('ada', { expect: 1_000, ttl: '10s' })
+    for (let pieces = 0; pieces < 50; pieces++) {
+      await work.add(1)
+      clock.advance(20)
+      await turns(2)
+    }
+    await work.close()
+  }
+  const { remaining } = await limiter.peek('ada')
+  assert.equal((await limiter.open('ada', { expect: 1_000, ttl: '10s' })).held, 1_000)
+  clock.advance(20_000)
+  const lost = remaining - (await limiter.peek('ada')).remaining
+  assert.ok(lost >= 90 && lost <= 110, `${lost} are charged`)
+  limiter.close()
+})
+
+test('work that is called off before it began says nothing of what work costs', async () => {
+  const { limiter } = setUp(DAY)
+  for (let works = 0; works < 20; works++) await (await limiter.open('ada', { most: 50 })).close()
+  assert.equal((await limiter.open('ada', { most: 50 })).held, 50)
   limiter.close()
 })

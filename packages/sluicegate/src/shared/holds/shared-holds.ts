@@ -12,9 +12,6 @@ import { SharedWork } from './shared-work.js'
 import { StoredHoldsById } from './stored-holds-by-id.js'
 import { type HoldStep, type HoldsParts, WorkPlace } from './work-place.js'
 
-/** Of the expectation, what a process is granted when work begins: half of all works cost no more than a third of what 99 of 100 do. */
-const FIRST_SHARE = 0.3
-
 /**
  * Holds over a store (ADR 26). The store keeps what is held; of that it grants some to this process, which spends it by itself. So most pieces of
  * work need no call.
@@ -40,7 +37,7 @@ export class SharedHolds {
     const expected = this.place.expected(key, request)
     if (waiting.isQueued(key)) return this.refused(key, expected, await this.denied(key, expected))
     const sentUs = this.place.ticker.read()
-    const want = Math.max(1, Math.ceil(expected * FIRST_SHARE))
+    const want = this.place.first(expected)
     const step = stepOf(key, request)
     const answer = await this.together.open({ ...step, spent: 0, hold: expected, want, least: 1 })
     if (answer !== undefined && !answer.done) return this.refused(key, expected, decisionOf(answer))

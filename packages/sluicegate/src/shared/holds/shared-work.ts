@@ -4,16 +4,20 @@ import { type AnyHold, checkSpent, learnedBy, type OpenRequest } from '../../hol
 import type { Work } from '../../holds/opened-hold.js'
 import type { Alert } from '../../waiting/alarm.js'
 import { type Answer, decisionOf, type HoldOperation, type OpenHold } from '../backend.js'
-import type { HoldStep, WorkPlace } from './work-place.js'
+import { AHEAD_US, type HoldStep, type WorkPlace } from './work-place.js'
 
 /** What of a grant is left when the next is asked for. */
-const LOW_SHARE = 0.25
-/** Pieces of so long are granted at once. */
-const AHEAD_US = 2_000_000
+const LOW_SHARE = 0.1
 /** How long a hold has at least to last at the store, in ttls: what was spent is reported after one, and has to come in time. */
 const LEAST_TTLS = 1.25
 /** For the pace of clocks. */
 const PACE = 0.999
+
+/** A report whose answer did not come in time: the store may have made it. */
+interface LostReport {
+  /** Tokens of the grant that were spent since. */
+  spent: number
+}
 
 /**
  * Work that is open over a store. Of its hold the store grants tokens, which `add` spends here; a step reports what was spent, and is granted more.
@@ -22,7 +26,7 @@ const PACE = 0.999
 export class SharedWork implements Work<'later'>, Alert {
   used = 0
   over = 0
-  // As an alert: its ttl is over.
+  // As an alert.
   dueUs = 0
   order = 0
   place = -1
@@ -37,8 +41,8 @@ export class SharedWork implements Work<'later'>, Alert {
   /** Tokens of the grant, and those of them that were spent since the last report. */
   private granted = 0
   private spent = 0
-  /** The answer to a report was lost: the store charges all of the grant when it ends. */
-  private isLost = false
+  /** Until its answer comes, late, the store charges all of the grant when that ends. */
+  private lostReport: LostReport | undefined
   /** When the grant ends. */
   private untilUs = Number.NEGATIVE_INFINITY
   private lastUs: number
@@ -113,27 +117,35 @@ export class SharedWork implements Work<'later'>, Alert {
     this.endOutside()
     await Promise.allSettled([this.pending, this.renewal])
     const missing = Math.max(0, (cost ?? this.used) - this.used)
-    this.shared.learned.add(learnedBy(key), cost ?? this.used + this.missed)
+    const whole = cost ?? this.used + this.missed
+    // Work that was called off before it began says nothing of what work costs.
+    if (cost !== undefined || whole > 0) this.shared.learned.add(learnedBy(key), whole)
+    this.shared.ran(this.used, this.lastUs - this.beganUs)
     this.endIfOver(this.shared.ticker.read())
     const spent = this.reported() + missing + this.owed
     this.used += missing
     if (this.stood === undefined && spent === 0) return this.seen()
-    const answer = await this.shared.answerTo(this.operation({ spent, hold: 0, want: 0, isDebt: true }))
-    this.stood = undefined
-    this.shared.freed(key, answer?.decision)
+    const isOut = this.isOut()
+    const answer = isOut ? undefined : await this.shared.answerTo(this.operation({ spent, hold: 0, want: 0, isDebt: true }))
     if (answer === undefined) {
-      // What was granted is charged when it ends.
       if (missing + this.owed > 0) this.shared.parts.inForce.parts.outage.owe(key, missing + this.owed)
+      // What nobody has reported by its end is charged. What was sent may have been done.
+      if (isOut) this.watch(this.request.ttlUs / 8)
+      else this.stood = undefined
       return this.seen()
     }
+    this.stood = undefined
+    this.shared.freed(key, answer.decision)
     this.over += answer.hold?.over ?? 0
     return decisionOf(answer)
   }
 
-  /** Its ttl is over: what is left is free, and it has cost what was added. */
+  /** Its ttl is over, or it has closed in an outage: what is left is free, and it has cost what was added. */
   ring(nowUs: number): void {
-    const dueUs = this.lastUs + this.request.ttlUs
-    if (dueUs > nowUs || this.pending !== undefined || this.renewal !== undefined) {
+    this.endIfOver(nowUs)
+    const dueUs = this.isClosed ? nowUs : this.lastUs + this.request.ttlUs
+    const isHeld = this.stood !== undefined && this.isOut()
+    if (dueUs > nowUs || this.pending !== undefined || this.renewal !== undefined || isHeld) {
       this.shared.alarm.set(this, Math.max(dueUs, nowUs + this.request.ttlUs / 8), this.step.id)
       return
     }
@@ -148,8 +160,8 @@ export class SharedWork implements Work<'later'>, Alert {
     this.stood = hold
     // Of several keys on several servers some may have moved.
     if (!done) return
-    this.spent = this.isLost ? 0 : Math.max(0, this.spent - spent)
-    this.isLost = false
+    this.spent = this.lostReport === undefined ? Math.max(0, this.spent - spent) : 0
+    this.forgetLost()
     this.granted = hold.granted
     this.untilUs = sentUs + hold.forUs * PACE
   }
@@ -185,38 +197,57 @@ export class SharedWork implements Work<'later'>, Alert {
   private async moved(want: number, least: number): Promise<Answer | undefined> {
     const spent = this.reported()
     const sentUs = this.shared.ticker.read()
-    const answer = await this.shared.answerTo(this.operation({ spent, hold: 'rest', want, least }))
+    const report: LostReport = { spent: 0 }
+    const late = (hold: OpenHold): number | undefined => this.answeredLate(hold, sentUs, report)
+    const answer = await this.shared.answerTo(this.operation({ spent, hold: 'rest', want, least, late }))
     if (answer !== undefined) this.answered(answer, sentUs, spent)
-    else this.lost(spent)
+    else this.lost(spent, report)
     return answer
   }
 
   private reported(): number {
-    return this.isLost ? 0 : this.spent
+    return this.lostReport === undefined ? this.spent : 0
   }
 
   private operation(
-    moved: Pick<HoldOperation, 'spent' | 'hold' | 'want'> & { readonly least?: number; readonly isDebt?: boolean },
+    moved: Pick<HoldOperation, 'spent' | 'hold' | 'want' | 'late'> & { readonly least?: number; readonly isDebt?: boolean },
   ): HoldOperation {
     return { least: 0, ...this.step, before: this.stood, ...moved }
   }
 
   /** Nothing is known of the hold: it ends by itself, and what was granted of it is charged then. Until then the rest of the grant may be spent. */
-  private lost(spent: number): void {
-    if (!this.isLost) {
+  private lost(spent: number, report: LostReport): void {
+    if (this.lostReport === undefined) {
       this.granted -= spent
       this.spent -= spent
+      this.lostReport = report
     }
-    this.isLost = true
     this.stood = undefined
+  }
+
+  /** The answer to a report comes after all. Returns what was spent, where the work does not go on with what it grants. */
+  private answeredLate(hold: OpenHold, sentUs: number, report: LostReport): number | undefined {
+    if (report !== this.lostReport) return report.spent
+    if (this.isClosed) return this.spent
+    this.stood = hold
+    this.granted = hold.granted
+    this.untilUs = sentUs + hold.forUs * PACE
+    this.lostReport = undefined
+    return undefined
   }
 
   private endIfOver(us: number): void {
     if (us < this.untilUs) return
+    this.forgetLost()
     this.stood = undefined
     this.granted = 0
     this.spent = 0
-    this.isLost = false
+  }
+
+  /** Another grant takes the place of the one that was reported. */
+  private forgetLost(): void {
+    if (this.lostReport !== undefined) this.lostReport.spent = this.spent
+    this.lostReport = undefined
   }
 
   /** A piece for which the grant is not enough. */
@@ -249,7 +280,7 @@ export class SharedWork implements Work<'later'>, Alert {
     const sentUs = this.shared.ticker.read()
     const answer = await this.shared.answerTo(this.operation({ spent, hold: 'rest', want: 0, isDebt: true }))
     if (answer === undefined) {
-      this.lost(spent - cost)
+      this.lost(spent - cost, { spent: 0 })
       return this.without(cost)
     }
     this.answered(answer, sentUs, spent - cost)
@@ -329,10 +360,10 @@ export class SharedWork implements Work<'later'>, Alert {
     return Math.max(1, Math.ceil((this.used * AHEAD_US) / ranUs))
   }
 
-  private watch(): void {
+  private watch(forUs = this.request.ttlUs): void {
     if (this.place >= 0) return
     this.shared.open.add(this)
-    this.shared.alarm.set(this, this.shared.ticker.read() + this.request.ttlUs, this.step.id)
+    this.shared.alarm.set(this, this.shared.ticker.read() + forUs, this.step.id)
   }
 
   private refused(cost: number): false {
