@@ -3,12 +3,12 @@
 -- KEYS   for each policy its key; then, where the hold has a record, the key of that; all in one hash slot
 -- ARGV   the step; then for each policy its encoding, numbers, and request as in steps/parts.lua
 --        step      "<ttl> <hold> <want> <least> <debt> <call> <most> <total> <spent> <count>": the time to live in microseconds; what is held afterwards, -1
---                  for what is left; tokens to grant, and the fewest; 1 where what is spent is charged whatever is free; the number of the call,
+--                  for what is left; tokens to grant, and the fewest; 1 where what is spent is charged whatever is free, 2 where a refused piece frees what is held and may come again; the number of the call,
 --                  -1 for the next one, or without a record; the most that it may cost, and what it cost in all, each -1 where nothing is said; what it spent; how many such open, or as
 --                  many as find room
 --        request   "<spent> 0 <end> <held> <granted>" in tokens, with how the hold stood; "<spent>" where it opens, or has a record
 -- reply  as in steps/parts.lua, also where nothing is held; then 1 where it was done; what is held that is not granted; what is granted; when it ends; what was
---        charged beyond the policy, with a record in all; with a record what was spent in all, and by this call, else 0; how many opened; and 0, or why nothing was done: 1 there is no
+--        charged beyond the policy, with a record in all; with a record what was spent in all, by this call, and of that beyond the policy, else 0; how many opened; and 0, or why nothing was done: 1 there is no
 --        such hold, 2 it is closed, 3 a later call was answered, 4 it would cost more than its most
 -- record "<call> <closed> <done> <held> <granted> <end> <over> <used> <ttl> <debt> <most>", as the last call left it. It outlives the hold by one ttl
 
@@ -94,7 +94,7 @@ local function planned()
     -- Without what others hold.
     part.free = math.max(part.own, part.sure, part.encoding.room(part) - part.held + part.own)
     part.lacks = math.max(part.spent + kept - part.own, 1)
-    if debt == 0 and (part.blockedUs > 0 or part.spent + kept > part.free) then return nil end
+    if debt ~= 1 and (part.blockedUs > 0 or part.spent + kept > part.free) then return nil end
     room = math.min(room, math.max(part.free - part.spent - kept, 0))
   end
   local granted = math.min(want, kept + room)
@@ -132,6 +132,19 @@ local function moved(kept, granted)
     part.encoding.write(part)
   end
   known.over = (recordKey and known.over or 0) + over
+  return over
+end
+
+--- The piece waits: what is held is free meanwhile.
+local function freed()
+  for _, part in ipairs(parts) do
+    part.lacks = part.spent
+    if part.own > 0 then
+      moveHeld(part, part.ownUs, -part.ownHeld, -part.ownGranted)
+      part.mended = true
+    end
+  end
+  known.us, known.held, known.granted = now, 0, 0
 end
 
 local fault = 0
@@ -149,7 +162,7 @@ if recordKey and call ~= 0 and not isRecorded then fault = UNKNOWN
 elseif isRecorded and not isAgain and known.closed == 1 then fault = CLOSED
 elseif isRecorded and call < known.call then fault = PASSED end
 
-local isDone = isAgain and known.done == 1
+local isDone, over = isAgain and known.done == 1, 0
 if fault == 0 and not isAgain then
   if total >= 0 then spent = math.max(total - known.used, 0) end
   for _, part in ipairs(parts) do readOwn(part, total >= 0 and spent or part.amount) end
@@ -160,9 +173,10 @@ if fault == 0 and not isAgain then
   isDone = kept ~= nil
   if isDone then
     known.used, known.closed = known.used + spent, hold == 0 and 1 or 0
-    moved(kept, granted)
+    over = moved(kept, granted)
   end
-  known.call, known.done = call, isDone and 1 or 0
+  local isLater = not isDone and isRecorded and fault == 0 and debt == 2
+  if isLater then freed() else known.call, known.done = call, isDone and 1 or 0 end
   -- Of work that may not begin nothing is kept.
   if isDone or isRecorded then writeRecord() end
 end
@@ -175,7 +189,7 @@ for i, part in ipairs(parts) do
   if not isDone and part.held == 0 then reply[6 * i - 1] = part.encoding.untilFree(part, lacks) end
 end
 repliedHeld(reply, parts)
-for _, value in ipairs({ isDone and 1 or 0, known.held, known.granted, known.us, known.over, recordKey and known.used or 0, recordKey and isDone and not isAgain and spent or 0, count, fault }) do
+for _, value in ipairs({ isDone and 1 or 0, known.held, known.granted, known.us, known.over, recordKey and known.used or 0, recordKey and isDone and not isAgain and spent or 0, recordKey and over or 0, count, fault }) do
   reply[#reply + 1] = told(value)
 end
 return reply

@@ -13,8 +13,9 @@ export interface HoldAnswer {
   /** Tokens that the work has spent, and those of them that are debt. */
   readonly used: number
   readonly over: number
-  /** Tokens that this step has spent; 0 of one that was answered before. */
+  /** Tokens that this step has spent, and those of them that are debt; 0 of one that was answered before. */
   readonly spent: number
+  readonly debt: number
   /**
    * Why it was not done, apart from room: no such hold, or one of another key; it was closed; a later step was answered before; or it would cost more than
    * its `most`.
@@ -30,7 +31,12 @@ export interface HoldAnswer {
  * All reject with `PolicyError`, and with `StoreError` `OUTAGE` where the store does not answer.
  */
 export interface HoldsById {
-  /** Opens work, see `open` of a limiter. `over: 'wait'` is refused. @param id 32 hexadecimal digits, from 128 random bits: who knows it may spend. */
+  /**
+   * Opens work, see `open` of a limiter. `over: 'wait'` is for a caller that says a refused piece again, with its number, until there is room: what is held is
+   * free meanwhile.
+   *
+   * @param id 32 hexadecimal digits, from 128 random bits: who knows it may spend.
+   */
   open(key: Key, id: string, options?: OpenOptions): Promise<HoldAnswer>
   /** Spends a piece, and renews the hold. @param call the number of the step, from 1; undefined: the next one. */
   add(key: Key, id: string, cost: number, call?: number): Promise<HoldAnswer>

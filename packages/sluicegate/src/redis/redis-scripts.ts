@@ -156,8 +156,8 @@ function answerOfOne(reply: unknown): ScriptAnswer {
 
 /** What `lua/scripts/hold.lua` calls the step. */
 function stepText({ ttlUs, hold, want, least, isDebt, record, spent, count = 1 }: HoldOperation): string {
-  const { call = -1, most = -1, total = -1 } = record ?? {}
-  return [ttlUs, hold === 'rest' ? -1 : hold, want, least, isDebt ? 1 : 0, call, most, total, spent, count].join(' ')
+  const { call = -1, most = -1, total = -1, waits = false } = record ?? {}
+  return [ttlUs, hold === 'rest' ? -1 : hold, want, least, isDebt ? 1 : waits ? 2 : 0, call, most, total, spent, count].join(' ')
 }
 
 function heldText({ before, spent, record }: HoldOperation, { mostTokens }: PolicyEncoding): string {

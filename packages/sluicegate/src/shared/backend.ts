@@ -104,7 +104,7 @@ export interface HoldOperation {
 }
 
 /**
- * The backend remembers the hold by an id, for one `ttl` longer than it lasts: any process may add to it or close it. It keeps `ttlUs`, `isDebt` and `most` of
+ * The backend remembers the hold by an id, for one `ttl` longer than it lasts: any process may add to it or close it. It keeps `ttlUs`, `isDebt`, `most` and `waits` of
  * the step that opened it, which those of later steps do not change.
  */
 export interface HoldRecord {
@@ -117,6 +117,8 @@ export interface HoldRecord {
   readonly call: number | undefined
   /** The most that the work may cost. */
   readonly most?: number | undefined
+  /** A refused piece frees what is held, and counts as not said: it may come again with its number. */
+  readonly waits?: boolean
   /** What it cost in all, in place of `spent`: what is missing is charged. */
   readonly total?: number | undefined
 }
@@ -130,9 +132,10 @@ export interface OpenHold {
   readonly forUs: number
   /** Of what this step charged, or with a record of all: tokens that were beyond the policy. */
   readonly over: number
-  /** With a record: what was spent in all, and by this step. */
+  /** With a record: what was spent in all, by this step, and of that as debt. */
   readonly used?: number | undefined
   readonly spent?: number | undefined
+  readonly debt?: number | undefined
   /**
    * With a record: why nothing was done, apart from room. `unknown`: no such hold, or one of another key; `passed`: a later step was answered; `beyond`: it
    * would cost more than its `most`.

@@ -74,9 +74,12 @@ function stepped(
   const isBeyond = record !== undefined && record.total === undefined && used + spent > most
   const planned = isBeyond ? undefined : plan(keys, owns, hold, want, least, isDebt)
   if (planned === undefined) {
-    if (known !== undefined) Object.assign(known, { call, isDone: false })
+    const isLater = known?.waits === true && !isBeyond
+    if (isLater) freed(keys, owns, known, nowUs)
+    else if (known !== undefined) Object.assign(known, { call, isDone: false })
     const fault = isBeyond ? 'beyond' : undefined
-    return { done: false, lacks: lackOf(owns, hold, least), hold: record && { ...answerOf(known, nowUs), fault } }
+    const lacks = isLater ? spent : lackOf(owns, hold, least)
+    return { done: false, lacks, hold: record && { ...answerOf(known, nowUs), fault } }
   }
   const { kept, granted, free } = planned
   const us = kept > 0 ? storedEnd(nowUs, ttlUs) : 0
@@ -99,6 +102,7 @@ function stepped(
     used: used + spent,
     ttlUs,
     isDebt: known?.isDebt ?? operation.isDebt,
+    waits: known?.waits ?? record?.waits === true,
     most,
   }
   // What has ended still needs a time from which its record counts.
@@ -106,8 +110,17 @@ function stepped(
   return {
     done: true,
     lacks: 0,
-    hold: { ...answerOf(after, nowUs), ...(record && { spent }), ...(operation.count !== undefined && { count }) },
+    hold: { ...answerOf(after, nowUs), ...(record && { spent, debt: over }), ...(operation.count !== undefined && { count }) },
   }
+}
+
+/** The piece waits: what is held is free meanwhile. */
+function freed(keys: readonly HoldingKey[], owns: readonly Own[], known: KeptHold, nowUs: number): void {
+  for (const [i, { holds }] of keys.entries()) {
+    const { us, held, granted } = owns[i] as Own
+    holds.move(us, -held, -granted)
+  }
+  Object.assign(known, { rest: 0, granted: 0, us: nowUs })
 }
 
 /** What opens: of several that are alike as many as find room, but one at least. */

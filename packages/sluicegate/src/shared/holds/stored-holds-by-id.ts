@@ -23,10 +23,8 @@ export class StoredHoldsById implements HoldsById {
     const { inForce, record } = this.place.parts
     requireNoPermits(inForce.policy.policies ?? [inForce.policy])
     const { ttlUs, over, most } = request
-    if (over === 'wait')
-      throw new PolicyError('OPTION_INVALID', 'over', over, "is for the process that opened it: take 'cut' or 'finish' here")
     const expected = this.place.expected(key, request)
-    const kept = { call: 0, ...(most < Number.POSITIVE_INFINITY && { most }) }
+    const kept = { call: 0, waits: over === 'wait', ...(most < Number.POSITIVE_INFINITY && { most }) }
     const answer = await this.step(key, id, { spent: 0, hold: expected, ttlUs, isDebt: over === 'finish' }, kept)
     record(key, expected, answer.decision)
     return answer
@@ -52,7 +50,7 @@ export class StoredHoldsById implements HoldsById {
     const { backend } = this.place.parts.inForce.parts
     const operation = { verb: 'hold', key, id: newOperationId(), want: 0, least: 0, ...step, record: { ...record, id } } as const
     const answer = await backend.execute(operation)
-    const { rest = 0, granted = 0, used = 0, over = 0, spent = 0, fault } = answer.hold ?? {}
-    return { isDone: answer.done, decision: decisionOf(answer), held: rest + granted, used, over, spent, fault }
+    const { rest = 0, granted = 0, used = 0, over = 0, spent = 0, debt = 0, fault } = answer.hold ?? {}
+    return { isDone: answer.done, decision: decisionOf(answer), held: rest + granted, used, over, spent, debt, fault }
   }
 }

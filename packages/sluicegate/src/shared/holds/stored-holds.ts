@@ -34,6 +34,7 @@ export interface KeptHold {
   used: number
   ttlUs: number
   isDebt: boolean
+  waits: boolean
   /** `Infinity`: no bound. */
   most: number
 }
@@ -110,11 +111,12 @@ export function withHolds(state: Uint8Array, { slots, records }: StoredHolds): U
   writer.whole(slots.length)
   for (const { us, held, granted } of slots) for (const number of [us, held, granted]) writer.whole(number)
   writer.whole(records.size)
-  for (const [id, { call, isClosed, isDone, rest, granted, us, over, used, ttlUs, isDebt, most }] of records) {
+  for (const [id, { call, isClosed, isDone, rest, granted, us, over, used, ttlUs, isDebt, waits, most }] of records) {
     for (let i = 0; i < ID_BYTES; i++) writer.byte(Number.parseInt(id.slice(2 * i, 2 * i + 2), 16))
-    const flags = (isClosed ? 1 : 0) + (isDone ? 2 : 0) + (isDebt ? 4 : 0) + (most < Number.POSITIVE_INFINITY ? 8 : 0)
+    const hasMost = most < Number.POSITIVE_INFINITY
+    const flags = [isClosed, isDone, isDebt, hasMost, waits].reduce((bits, flag, i) => bits + (flag ? 2 ** i : 0), 0)
     for (const number of [call, flags, rest, granted, us, over, used, ttlUs]) writer.whole(number)
-    if (most < Number.POSITIVE_INFINITY) writer.whole(most)
+    if (hasMost) writer.whole(most)
   }
   return writer.written()
 }
@@ -135,8 +137,8 @@ export function holdsIn(state: Uint8Array): readonly [state: Uint8Array, holds: 
     const [rest, granted, us] = [reader.whole(), reader.whole(), reader.whole()]
     const [over, used, ttlUs] = [reader.whole(), reader.whole(), reader.whole()]
     const most = (flags & 8) !== 0 ? reader.whole() : Number.POSITIVE_INFINITY
-    const [isClosed, isDone, isDebt] = [(flags & 1) !== 0, (flags & 2) !== 0, (flags & 4) !== 0]
-    holds.records.set(id, { call, isClosed, isDone, rest, granted, us, over, used, ttlUs, isDebt, most })
+    const [isClosed, isDone, isDebt, waits] = [1, 2, 4, 16].map((bit) => (flags & bit) !== 0) as [boolean, boolean, boolean, boolean]
+    holds.records.set(id, { call, isClosed, isDone, rest, granted, us, over, used, ttlUs, isDebt, waits, most })
   }
   if (!reader.isOver) throw new RangeError('is too long')
   return [own.length === 0 ? NOTHING : own, holds]

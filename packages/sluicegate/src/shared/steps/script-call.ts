@@ -26,6 +26,7 @@ export interface ScriptHeld extends ScriptAnswer {
   readonly over: number
   readonly used: number
   readonly spent: number
+  readonly debt: number
   readonly count: number
   readonly fault: OpenHold['fault']
 }
@@ -81,7 +82,7 @@ const LEASE_FIELDS = ['nowUs', 'tokens', 'debt', 'blockedUs', 'untilFreeUs', 'un
 export type ScriptLease = Readonly<Record<(typeof LEASE_FIELDS)[number], number>> & { readonly held?: number }
 
 const ANSWERS = 6
-const HOLD_ANSWERS = 9
+const HOLD_ANSWERS = 10
 const TAKE_ANSWERS = 3
 const HOLD_FAULTS = [undefined, 'unknown', 'closed', 'passed', 'beyond'] as const
 
@@ -116,7 +117,8 @@ export function heldIn(reply: unknown, policies: number): ScriptHeld {
   const at = 1 + (ANSWERS + 1) * policies
   if (!Array.isArray(reply) || reply.length !== at + HOLD_ANSWERS) throw notUnderstood(reply)
   const { states, nowUs = 0 } = answerIn(reply.slice(0, at), policies)
-  const [done, rest, granted, endUs, over, used, spent, count, fault] = reply.slice(at).map(Number) as [
+  const [done, rest, granted, endUs, over, used, spent, debt, count, fault] = reply.slice(at).map(Number) as [
+    number,
     number,
     number,
     number,
@@ -127,7 +129,7 @@ export function heldIn(reply: unknown, policies: number): ScriptHeld {
     number,
     0,
   ]
-  return { states, nowUs, done: done === 1, rest, granted, endUs, over, used, spent, count, fault: HOLD_FAULTS[fault] }
+  return { states, nowUs, done: done === 1, rest, granted, endUs, over, used, spent, debt, count, fault: HOLD_FAULTS[fault] }
 }
 
 /** A negative debt means denied: nothing was spent. Of the largest debt that is -2^53. */

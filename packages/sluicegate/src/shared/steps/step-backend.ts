@@ -132,7 +132,7 @@ export class StepBackend implements Backend {
     const decision = heldDecision(this.policies, held, Math.max(hold === 'rest' ? 0 : hold, spent, least, 1))
     const forUs = Math.max(0, endUs - nowUs)
     if (!done && record === undefined) return { done, decision }
-    const { used, spent: charged, fault, count } = held
+    const { used, spent: charged, debt, fault, count } = held
     return {
       done,
       decision,
@@ -141,7 +141,7 @@ export class StepBackend implements Backend {
         granted,
         forUs,
         over,
-        ...(record && { used, spent: charged, fault }),
+        ...(record && { used, spent: charged, debt, fault }),
         ...(operation.count !== undefined && { count }),
         state: endUs,
       },
