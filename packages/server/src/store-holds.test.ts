@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { postgresTable } from 'sluicegate/postgres'
-import { longTest, PostgresProcess, Random, RedisCluster, RedisProcess } from 'sluicegate-testkit'
-import { runService } from 'sluicegate-testkit/service/running-service.js'
+import { longTest, PostgresProcess, Random, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
+import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
+import { type RunningService, runService } from 'sluicegate-testkit/service/running-service.js'
 import { type ServiceProcess, serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
 
 const redis = await RedisProcess.start()
@@ -85,7 +86,47 @@ for (const [name, storage] of STORAGES) {
     assert.deepEqual([large.status, large.body.affordable], [200, 70])
     const beyond = await post(service, 'add', { hold: large.body.hold, cost: 71 })
     assert.deepEqual([beyond.status, beyond.body.impossible], [422, true])
-    assert.equal((await open({ policy: 'money', key: 'eve', over: 'wait' })).status, 400)
+  })
+
+  test(`${name}: a piece waits for room before what opens later at its node, wherever that comes from, and no longer than a ttl`, async (t) => {
+    const [here, there] = await Promise.all([1, 2].map(() => runService(t, yamlOf(storage))))
+    if (here === undefined || there === undefined) return assert.fail()
+    const key = 'cleo'
+    const open = (at: RunningService, more: object) => post(at, 'open', { policy: 'money', key, ...more })
+    const large = await open(there, { expect: 900 })
+    const work = await open(here, { expect: 50, over: 'wait', ttlMs: 60_000 })
+    const hold = work.body.hold
+    const add = (at: RunningService) => post(at, 'add', { hold, cost: 400, call: 1 })
+    const first = add(here)
+    await until('what it holds is free meanwhile', async () => (await post(there, 'peek', { policy: 'money', key })).body.remaining === 100)
+    assert.deepEqual([(await open(here, { expect: 1 })).status, (await open(there, { expect: 1 })).status], [429, 200])
+    const shorter = await open(there, { expect: 1, over: 'wait', ttlMs: 50 })
+    const refused = await post(there, 'add', { hold: shorter.body.hold, cost: 200 })
+    assert.deepEqual([refused.status, refused.body.policy], [429, 'money'])
+    assert.equal((await post(there, 'add', { hold: shorter.body.hold, cost: LIMIT + 1 })).status, 422)
+    const again = add(there)
+    await post(there, 'close', { hold: large.body.hold, cost: 300 })
+    for (const answer of [await first, await again])
+      assert.deepEqual([answer.status, answer.body.used, answer.body.over], [200, 400, 0], 'said twice it counts once')
+    assert.equal((await open(here, { expect: 1 })).status, 200)
+    assert.equal((await post(here, 'close', { hold, call: 2 })).body.used, 400)
+    const counts = [here, there].map(({ engine }) => engine.policy('money')?.holds)
+    assert.deepEqual(
+      counts.map((each) => [each?.spent, each?.cut]),
+      [counts[0]?.spent === 400 ? [400, 0] : [0, 0], counts[0]?.spent === 400 ? [300, 2] : [700, 2]],
+    )
+  })
+
+  test(`${name}: what finishes makes debt, of which metrics tell once`, async (t) => {
+    const service = await runService(t, yamlOf(storage))
+    const { body } = await post(service, 'open', { policy: 'money', key: 'dan', expect: 10, over: 'finish' })
+    const { hold } = body
+    for (let i = 0; i < 2; i++) assert.equal((await post(service, 'add', { hold, cost: LIMIT + 5, call: 1 })).body.over, 5)
+    for (let i = 0; i < 2; i++) assert.equal((await post(service, 'close', { hold, cost: LIMIT + 25, call: 2 })).body.over, 25)
+    assert.equal((await post(service, 'take', { policy: 'money', key: 'dan' })).status, 429)
+    const series = readExposition(await (await fetch(`${service.url}/metrics`)).text())
+    const metric = (what: string): number => seriesValue(series, `sluicegate_hold_${what}_tokens_total`, { policy: 'money' })
+    assert.deepEqual([metric('spent'), metric('over')], [LIMIT + 25, 25])
   })
 
   test(`${name}: an id that was made up, or of another key, is unknown; debt is bounded; a closed hold says so`, async (t) => {
@@ -98,6 +139,9 @@ for (const [name, storage] of STORAGES) {
       placed('money', 'eve'),
       placed('none', 'bob'),
       placed('money', ['bob']),
+      placed('money', 'bob'),
+      placed('money', 'bob', 'much', 0),
+      placed('money', 'bob', 5, '9'),
       placed(),
       `${number}.x`,
       number.repeat(2),

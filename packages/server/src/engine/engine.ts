@@ -30,7 +30,7 @@ export type { AskedPriority } from './priorities.js'
 export { MAX_RESERVATION_MS } from './reservations.js'
 export { type Counts, type HoldCounts, ServedPolicy } from './served-policy.js'
 export type { SoftLimitReached } from './soft-limits.js'
-export { MAX_HOLD_ID_LENGTH } from './store-holds.js'
+export { MAX_HOLD_ID_LENGTH, MAX_HOLD_WAIT_MS } from './store-holds.js'
 export type { TakeAllOptions, TakePart } from './take-all.js'
 
 /** Options of {@link Engine} beside the policies. */

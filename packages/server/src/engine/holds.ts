@@ -15,8 +15,6 @@ export type { WorkAsked, WorkState } from './served-work.js'
 /** The longest time for which work is held without a call: `add` renews it. */
 export const MAX_HOLD_MS = 3_600_000
 export const DEFAULT_HOLD_MS = 15_000
-/** The longest wait of an `add`. */
-export const MAX_HOLD_WAIT_MS = 60_000
 /** As many keys of a table may have open work. */
 const MAX_HOLDS = 100_000
 const MAX_HOLDS_PER_KEY = 2_000

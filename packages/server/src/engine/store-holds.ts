@@ -4,8 +4,10 @@ import { DEFAULT_MAX_SETTLE } from 'sluicegate-config/table-size.js'
 import type { Cost, Costs } from './costs.js'
 import type { Added, Closed, HoldFault, Opened } from './hold-verbs.js'
 import { leaving } from './priorities.js'
+import { nameOf } from './reservations.js'
 import type { ServedPolicy } from './served-policy.js'
 import type { WorkAsked, WorkState } from './served-work.js'
+import { WaitingPieces } from './waiting-pieces.js'
 
 type HoldAnswer = Awaited<ReturnType<HoldsById['open']>>
 
@@ -15,8 +17,12 @@ interface Place {
   readonly key: Key
   /** The most that the work may cost. */
   readonly most: number
+  /** How long a piece waits for room; 0 of work that does not wait. */
+  readonly waitMs: number
 }
 
+/** The longest wait of a piece. */
+export const MAX_HOLD_WAIT_MS = 60_000
 const NUMBER_BYTES = 16
 const ID = /^([0-9a-f]{32})\.([A-Za-z0-9_-]+)$/
 /** Longer ids do not fit a request. */
@@ -30,6 +36,7 @@ const NOT_ADDED = { used: 0, held: 0, over: 0, affordable: 0 }
 export class StoreHolds {
   readonly #policyOf: (name: string) => ServedPolicy | undefined
   readonly #costs: Costs
+  readonly #waiting = new WaitingPieces()
 
   constructor(policyOf: (name: string) => ServedPolicy | undefined, costs: Costs) {
     this.#policyOf = policyOf
@@ -42,21 +49,19 @@ export class StoreHolds {
 
   async open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Promise<Opened> {
     const { expect, most, ttlMs: ttl, over } = asked
-    if (floor > 0) {
+    const isQueued = this.#waiting.isQueued(nameOf(served, key))
+    if (floor > 0 || isQueued) {
       const seen = await served.uncounted.peek(key, expect === 'learned' ? 1 : Math.min(expect, most), leaving(floor))
-      if (!seen.allowed) {
-        served.count(seen)
-        return { decision: seen, id: undefined, ...NOT_ADDED }
+      if (isQueued || !seen.allowed) {
+        const decision = { ...seen, allowed: false, retryAfterMs: Math.max(1, seen.retryAfterMs) }
+        served.count(decision)
+        return { decision, id: undefined, ...NOT_ADDED }
       }
-    }
-    if (over === 'wait') {
-      const mend = 'has its keys in a store, where no piece waits: take cut, and add it again after retryAfterMs'
-      throw new PolicyError('POLICY_INVALID', 'policy', served.name, mend)
     }
     // What it may cost as debt is bounded, as a close is.
     const bound = over === 'finish' ? Math.min(most, mostOf(served, key)) : most
     const number = randomBytes(NUMBER_BYTES).toString('hex')
-    const place = [served.name, key, ...(bound < Number.POSITIVE_INFINITY ? [bound] : [])]
+    const place = [served.name, key, bound, over === 'wait' ? ttl : 0]
     const id = `${number}.${Buffer.from(JSON.stringify(place)).toString('base64url')}`
     if (id.length > MAX_HOLD_ID_LENGTH) throw new PolicyError('KEY_INVALID', 'key', key, 'has levels whose keys are too long together')
     const options = { expect, ttl, over, ...(bound < Number.POSITIVE_INFINITY && { most: bound }) }
@@ -71,12 +76,14 @@ export class StoreHolds {
     const cost = this.#costs.of(piece)
     const found = this.#found(id)
     if (found === undefined) return { fault: 'unknown' }
-    const [number, { served, key, most }] = found
-    const answer = await this.#step(served, key, (holds) => holds.add(key, number, cost, call))
+    const [number, { served, key, most, waitMs }] = found
+    const say = (): Promise<HoldAnswer> => this.#step(served, key, (holds) => holds.add(key, number, cost, call))
+    const first = await say()
+    const answer = waitMs === 0 ? first : await this.#waiting.wait(nameOf(served, key), waitMs, first, say)
     const { isDone, decision, fault } = answer
     if (isFault(fault)) return { fault }
     const state = stateOf(answer, most)
-    served.holds.spent += answer.spent
+    count(served, answer)
     if (!isDone) served.holds.cut++
     return isDone || fault === 'beyond' ? { isAdded: isDone, ...state } : { isAdded: false, decision, ...state }
   }
@@ -90,7 +97,8 @@ export class StoreHolds {
     const answer = await this.#step(served, key, (holds) => holds.close(key, number, total, call))
     const { decision, fault } = answer
     if (isFault(fault)) return { fault }
-    served.holds.spent += answer.spent
+    count(served, answer)
+    this.#waiting.wake(nameOf(served, key))
     return { decision: served.spent(key, decision), ...stateOf(answer, most), held: 0, affordable: 0 }
   }
 
@@ -104,11 +112,12 @@ export class StoreHolds {
   /** The number of a hold, and where it is; undefined for what is no id of this configuration. */
   #found(id: string): readonly [number: string, place: Place] | undefined {
     const [, number, place] = ID.exec(id) ?? []
-    const [policy, key, most = Number.POSITIVE_INFINITY] = number === undefined ? [] : placeIn(place as string)
+    const [policy, key, bound, waitMs] = number === undefined ? [] : placeIn(place as string)
+    const most = bound ?? Number.POSITIVE_INFINITY
     const served = typeof policy === 'string' ? this.#policyOf(policy) : undefined
     const isKey = typeof key === 'string' || (Array.isArray(key) && key.every((each) => typeof each === 'string'))
-    if (number === undefined || !served?.isShared || !isKey || typeof most !== 'number') return undefined
-    return [number, { served, key, most }]
+    if (number === undefined || !served?.isShared || !isKey || typeof most !== 'number' || typeof waitMs !== 'number') return undefined
+    return [number, { served, key, most, waitMs: Math.min(waitMs, MAX_HOLD_WAIT_MS) }]
   }
 }
 
@@ -119,6 +128,11 @@ function placeIn(text: string): readonly unknown[] {
   } catch {
     return []
   }
+}
+
+function count({ holds }: ServedPolicy, { spent, debt }: HoldAnswer): void {
+  holds.spent += spent
+  holds.over += debt
 }
 
 function stateOf({ used, held, over, decision }: HoldAnswer, most: number): WorkState {
