@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import postgres from 'postgres'
 import { PgBouncerProcess, PostgresProcess, until } from 'sluicegate-testkit'
 import { limiterAtGivenTimes } from 'sluicegate-testkit/postgres/given-time.js'
-import { feltChanges } from 'sluicegate-testkit/suites/layer-suite.js'
+import { feltChanges, feltGifts } from 'sluicegate-testkit/suites/layer-suite.js'
 import { createLimiter } from '../create-limiter.js'
 import { allOf } from '../policy/all-of.js'
 import type { Policy } from '../policy/policy.js'
@@ -51,6 +52,14 @@ feltChanges('PostgreSQL', (policy) => {
   }
   return { limiter, settle, stop: () => limiter.close() }
 })
+
+const gifted = (policy: Policy) =>
+  createLimiter(policy, { store: postgresIn(pool, { prefix: 'gifts' }), mode: 'exact', outage: 'closed', timeout: 5000 })
+feltGifts(
+  'PostgreSQL',
+  (policy) => ({ limiter: gifted(policy), other: gifted(policy) }),
+  () => sleep(1300),
+)
 
 test('a denial while the clock is set back leaves the state as it was, for when the clock is right again', async () => {
   const startMs = 1_789_000_000_500

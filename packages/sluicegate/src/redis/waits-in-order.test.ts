@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { until } from 'sluicegate-testkit'
 import { ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
 import { givenUpWaits } from 'sluicegate-testkit/suites/given-up-waits.js'
-import { feltChanges } from 'sluicegate-testkit/suites/layer-suite.js'
+import { feltChanges, feltGifts } from 'sluicegate-testkit/suites/layer-suite.js'
 import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../index.js'
 import { redis as redisStore } from './index.js'
@@ -56,6 +56,16 @@ describe('felt changes', async () => {
       }
       return { limiter, settle, stop: () => limiter.close() }
     })
+
+    const gifted = (policy: Policy) => {
+      const store = scriptedStore(new RedisScripts(redis.runner, new RedisKeys(`gifts ${mode}`)))
+      return createLimiter(policy, { store, mode, outage: 'closed', timeout: 60_000 })
+    }
+    feltGifts(
+      `Redis, ${mode}`,
+      (policy) => ({ limiter: gifted(policy), other: gifted(policy) }),
+      () => sleep(1300),
+    )
   }
 })
 

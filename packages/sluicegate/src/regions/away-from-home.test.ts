@@ -4,6 +4,7 @@ import { Random } from 'sluicegate-testkit'
 import { type RegionSetup, RegionWorld, type SimRegion } from 'sluicegate-testkit/regions/region-world.js'
 import type { Permit } from '../decision/permit.js'
 import { concurrency, fixedWindow, type Policy, slidingWindow, tokenBucket } from '../index.js'
+import type { StoreLimiter } from '../shared/store-limiter.js'
 
 // In virtual time. What regions do while the home does not answer, what comes of it afterwards, and what reaches others.
 
@@ -317,4 +318,22 @@ test('processes that end one after another lose no tokens of a window', async ()
   demand(world, west, 20, 32, 50)
   await world.run(55 * SECOND_US)
   assert.ok(counted(world.admissions) >= 199, `${counted(world.admissions)} of 200`)
+})
+
+test('a wait that is booked at the home is not moved by tokens that its region holds', async () => {
+  const policy = fixedWindow({ limit: 1500, window: '20s', name: 'a fixed window' })
+  const world = worldOf(policy)
+  const [west, east] = world.regions as [SimRegion, SimRegion]
+  demand(world, west, 20, 0, 5)
+  await world.run(5 * SECOND_US)
+  const [here] = west.limiters as [StoreLimiter]
+  void east.limiters[0]?.penalize('k', 1500)
+  await world.run(5.2 * SECOND_US)
+  const cost = west.heldOf(policy.name, 'k') + 1
+  const before = here.stats().chargedTokens
+  const waiting = here.wait('k', { cost })
+  await world.run(7 * SECOND_US)
+  assert.ok(west.heldOf(policy.name, 'k') > 0, 'the region holds tokens')
+  const { allowed } = await later(world, 40, waiting)
+  assert.deepEqual([allowed, here.stats().chargedTokens - before], [true, cost])
 })

@@ -84,7 +84,7 @@ export class PoolBackend implements Backend {
       case 'reserve':
         return this.taken(operation, signal)
       case 'peek':
-        return this.peeked(operation.key, operation.cost, signal)
+        return operation.isAtHome ? rest.execute(operation, signal) : this.peeked(operation.key, operation.cost, signal)
       case 'block':
       case 'reset':
         return this.everywhere(operation, signal)

@@ -10,7 +10,7 @@ import { onceInProcess } from '../once-in-process.js'
  * | verb | effect |
  * | --- | --- |
  * | `take` | charges `cost` if it passes now; with `isHeld` it answers as `reserve` does, with a receipt for `giveBack` |
- * | `peek` | changes nothing |
+ * | `peek` | changes nothing; with `isAtHome` a region does not answer by the tokens that it holds |
  * | `refund`, `penalize` | gives back, or charges, `tokens` |
  * | `charge` | `penalize` with a number of tokens for each policy, some of them 0 |
  * | `block` | denies everything for `us` microseconds; the longest block wins, 0 lifts it |
@@ -23,7 +23,7 @@ import { onceInProcess } from '../once-in-process.js'
  */
 export type Operation =
   | TakeOperation
-  | { readonly verb: 'peek'; readonly key: Key; readonly cost: number }
+  | { readonly verb: 'peek'; readonly key: Key; readonly cost: number; readonly isAtHome?: boolean }
   | { readonly verb: 'refund' | 'penalize'; readonly key: Key; readonly tokens: number }
   | { readonly verb: 'charge'; readonly key: Key; readonly tokens: readonly number[] }
   | { readonly verb: 'block'; readonly key: Key; readonly us: number }

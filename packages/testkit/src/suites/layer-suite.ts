@@ -76,6 +76,42 @@ export function feltChanges(
   }
 }
 
+/** That those who have booked ahead hear of what another process gives back, within about a second. */
+export function feltGifts(
+  name: string,
+  make: (policy: Policy) => { readonly limiter: SharedLimiter; readonly other: SharedLimiter },
+  second: () => Promise<void>,
+): void {
+  test(`${name}: a reset or refund of another process reaches those who have booked within a second`, async () => {
+    const all = Object.keys(MAKERS) as (keyof typeof MAKERS)[]
+    const cases = [
+      ...all.map((maker) => ({ maker, gift: 'reset' as const })),
+      ...(['tokenBucket', 'gcra'] as const).map((maker) => ({ maker, gift: 'refund' as const })),
+    ].map((one) => ({ ...one, ...make(policyOf(one.maker, 10, `${one.maker} ${one.gift} by another`)), passed: [] as string[] }))
+    for (const { limiter, other, passed } of cases) {
+      await other.take('k', 10)
+      for (const one of ['a', 'b', 'c']) {
+        limiter.wait('k', { cost: 3 }).then(
+          ({ allowed }) => passed.push(allowed ? one : `${one} denied`),
+          () => undefined,
+        )
+      }
+    }
+    await second()
+    for (const { passed } of cases) assert.deepEqual(passed, [])
+    await Promise.all(cases.map(({ other, gift }) => (gift === 'reset' ? other.reset('k') : other.refund('k', 9))))
+    await second()
+    const ends = cases.map(async ({ maker, gift, limiter, other, passed }) => {
+      const { remaining } = await other.peek('k')
+      limiter.close()
+      other.close()
+      return `${maker} ${gift}: ${passed}, ${remaining} left`
+    })
+    const expected = cases.map(({ maker, gift }) => `${maker} ${gift}: a,b,c, ${gift === 'reset' ? 1 : 0} left`)
+    assert.deepEqual(await Promise.all(ends), expected)
+  })
+}
+
 /** A limiter of this process or of a fleet: each verb answers with its value or a promise of it. */
 export type AnyLimiter = Limiter | SharedLimiter
 

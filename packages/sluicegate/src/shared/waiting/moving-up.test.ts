@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Random, shortOrLong } from 'sluicegate-testkit'
 import { fleet, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
-import { feltChanges } from 'sluicegate-testkit/suites/layer-suite.js'
+import { feltChanges, feltGifts } from 'sluicegate-testkit/suites/layer-suite.js'
 import { createLimiter } from '../../create-limiter.js'
 import { concurrency, fixedWindow, gcra, manualClock, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../index.js'
 import { casStore } from '../../store/cas.js'
 import { memoryStore } from '../../store-testing/memory-store.js'
+import type { SharedLimiter } from '../shared-limiter.js'
 
 const POLICY = tokenBucket({ limit: 10, window: '1s', name: 'up' })
 
@@ -205,6 +206,85 @@ describe('felt changes', () => {
   for (const algorithm of ALGORITHMS) {
     test(`${algorithm} over a store: in ${SEEDS} lives of waits and changes none hangs, passes twice or is lost`, async () => {
       for (let seed = 1; seed <= SEEDS; seed++) await live(algorithm, seed)
+    })
+  }
+})
+
+describe('felt gifts of another process', () => {
+  const clock = manualClock(1_760_000_000_300)
+  const store = memoryStore({ clock })
+  const make = (policy: Policy) => createLimiter(policy, { store: casStore(store), clock, mode: 'exact' })
+  const settle = async (): Promise<void> => {
+    for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+  }
+  feltGifts(
+    'a store',
+    (policy) => ({ limiter: make(policy), other: make(policy) }),
+    async () => {
+      for (let i = 0; i < 11; i++) {
+        clock.advance(100)
+        await settle()
+      }
+    },
+  )
+
+  const LIVES = shortOrLong(6, 30)
+
+  /** What two processes do to one key: no wait that would pass stays for longer than about a second, and nothing passes beyond the policy and its gifts. */
+  async function live(policy: Policy, seed: number): Promise<void> {
+    const random = new Random(seed)
+    const key = `k${seed}`
+    const limiters = [make(policy), make(policy)]
+    const witness = make(policy)
+    const waits: { cost: number; from: number; passesMs: number }[][] = [[], []]
+    const aborts: AbortController[] = []
+    let gifts = 0
+    let spent = 0
+    let longest = 0
+    for (let step = 0; step < 400; step++) {
+      const process = random.integer(0, 1)
+      const limiter = limiters[process] as SharedLimiter
+      const own = waits[process] as (typeof waits)[number]
+      const what = random.integer(0, 60)
+      if (what < 12) {
+        const cost = random.integer(1, 5)
+        const one = { cost, from: clock.nowMs(), passesMs: 0 }
+        const controller = new AbortController()
+        aborts.push(controller)
+        own.push(one)
+        limiter
+          .wait(key, { cost, signal: controller.signal })
+          .then(() => (spent += cost))
+          .catch(() => undefined)
+          .finally(() => own.splice(own.indexOf(one), 1))
+      } else if (what < 15) aborts[random.integer(0, Math.max(0, aborts.length - 1))]?.abort()
+      else if (what < 18) {
+        const tokens = random.integer(1, 10)
+        gifts += tokens
+        void limiter.refund(key, tokens)
+      } else if (what === 18) {
+        gifts += 2 * policy.limit
+        void limiter.reset(key)
+      }
+      clock.advance(100)
+      await settle()
+      for (const all of waits) {
+        const [first] = all
+        if (first === undefined) continue
+        first.passesMs = (await witness.peek(key, first.cost)).allowed ? first.passesMs + 100 : 0
+        longest = Math.max(longest, first.passesMs)
+      }
+    }
+    assert.ok(longest <= 1_500, `seed ${seed}: one that would pass waited for ${longest} ms`)
+    const windows = Math.ceil(40_000 / policy.windowMs) + 1
+    assert.ok(spent <= windows * policy.limit + gifts, `seed ${seed}: ${spent} passed`)
+    for (const limiter of [...limiters, witness]) limiter.close()
+    await settle()
+  }
+
+  for (const make of [tokenBucket, fixedWindow, slidingWindow, slidingLog]) {
+    test(`${make.name}: in ${LIVES} lives of two processes no wait that would pass stays for longer than about a second`, async () => {
+      for (let seed = 1; seed <= LIVES; seed++) await live(make({ limit: 10, window: '20s', name: 'lives' }), seed)
     })
   }
 })

@@ -2,6 +2,7 @@ import type { WaitRequest } from '../../arguments.js'
 import { type Decision, refusal } from '../../decision/decision.js'
 import { holdsPermits } from '../../decision/permit.js'
 import { isOutage } from '../../errors.js'
+import { nameOf } from '../../key.js'
 import { surelyUs } from '../../lease/leasing.js'
 import type { Key } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
@@ -67,9 +68,22 @@ export class Reservations {
     return this.inForce.parts.guard.unwanted.pending(key)
   }
 
-  /** Milliseconds until a newcomer would pass. Rejects with `OUTAGE`. */
+  /** Milliseconds until a newcomer would pass whose tokens nobody holds ahead of need; unknown, and so never, during an outage. Rejects with `OUTAGE`. */
   async untilFreeMs(key: Key, cost: number): Promise<number> {
-    return decisionOf(await this.inForce.parts.backend.execute({ verb: 'peek', key, cost })).retryAfterMs
+    const { source, retryAfterMs } = decisionOf(await this.inForce.parts.backend.execute({ verb: 'peek', key, cost, isAtHome: true }))
+    return source === 'outage' ? Number.POSITIVE_INFINITY : retryAfterMs
+  }
+
+  /**
+   * Says to other processes that a key is reset, for as long as reservations from before are waited for: they are not charged any more. A store does not
+   * remember what a key was.
+   */
+  async markReset(key: Key, aheadMs: number): Promise<void> {
+    await this.inForce.parts.backend.execute({ verb: 'block', key: markOf(key), us: Math.ceil(aheadMs * 1000) })
+  }
+
+  async wasReset(key: Key): Promise<boolean> {
+    return !(await this.inForce.parts.backend.execute({ verb: 'peek', key: markOf(key), cost: 1 })).done
   }
 
   get timeoutMs(): number {
@@ -104,4 +118,9 @@ export class Reservations {
 
 function unlessOutage(error: unknown): void {
   if (!isOutage(error)) throw error
+}
+
+/** A key that is banned for some time after another was reset. */
+function markOf(key: Key): string {
+  return `${nameOf(key)}\u0000reset`
 }

@@ -23,6 +23,12 @@ const MOST_MOVED = 64
 const MOST_MOVED_BY_CHANGE = 1_000
 /** Answers are in whole milliseconds, and take unequal times. */
 const SLACK_MS = 2
+/** How often a key is looked at whose waiters sleep for longer: another process may have made room. */
+const LOOKS_EACH_MS = 1_000
+/** What is gained by reserving anew after a look, at the least. */
+const LEAST_GAIN_MS = 250
+/** Keys that are looked at so often; of more each waits longer. */
+const MOST_LOOKED_AT = 1_000
 
 /** A waiter that sleeps until its reservation. */
 interface Keeping {
@@ -133,6 +139,8 @@ export class SharedWaiting {
   private readonly keeping = new Map<string, Promise<unknown>>()
   /** Those that sleep until their reservation, by key, in the order in which they reserved. */
   private readonly asleep = new Map<string, Set<Keeping>>()
+  /** Keys that are looked at, with what wakes the look. */
+  private readonly lookedAt = new Map<string, symbol>()
   /** Reservations of waiters that gave up before others, by key. */
   private readonly abandoned = new Map<string, Booked[]>()
   /** Reservations whose waiters went without them: nothing of them comes back once more. */
@@ -200,10 +208,11 @@ export class SharedWaiting {
 
   /**
    * Call it before a reset of the key, and the result when it is done: nothing that was reserved before it is charged any more. Those that
-   * slept reserve anew.
+   * slept reserve anew, and waiters of other processes give nothing back.
    */
-  resetting(key: Key): () => void {
+  async resetting(key: Key): Promise<() => void> {
     const slept = [...(this.asleep.get(nameOf(key)) ?? [])]
+    if (isRate(this.reservations.policy)) await this.reservations.markReset(key, this.limits.aheadMs(0))
     return () => {
       const lifted = slept.filter(({ isLifted, isGiven }) => !isLifted && !isGiven)
       for (const keeping of lifted) keeping.isLifted = true
@@ -396,13 +405,17 @@ export class SharedWaiting {
     const others = this.asleep.get(name) ?? new Set()
     this.asleep.set(name, others.add(keeping))
     try {
+      if (this.isLong(keeping) && !this.lookedAt.has(name)) void this.lookingAt(name)
       if (booked.waitUs > 0) await this.sleepers.sleepUntil(dueUs, signal, keeping.own)
     } catch (reason) {
       if (!keeping.isLifted) this.abandon(keeping, others)
       throw reason
     } finally {
       others.delete(keeping)
-      if (others.size === 0) this.asleep.delete(name)
+      if (others.size === 0) {
+        this.asleep.delete(name)
+        this.sleepers.wake(this.lookedAt.get(name))
+      }
       served()
       woken()
     }
@@ -417,6 +430,46 @@ export class SharedWaiting {
       this.discard(booked)
     }
     return answer
+  }
+
+  /** Looks at a key again and again, while one of its waiters sleeps for long. */
+  private async lookingAt(name: string): Promise<void> {
+    const own = Symbol()
+    this.lookedAt.set(name, own)
+    try {
+      for (;;) {
+        // Processes that have reserved together do not look together.
+        const eachMs = LOOKS_EACH_MS * Math.max(1, this.lookedAt.size / MOST_LOOKED_AT)
+        await this.sleepers.sleep(eachMs * (1 - Math.random() / 4), undefined, own)
+        const latest = this.latest(name)
+        if (latest === undefined || !this.isLong(latest)) return
+        await this.look(name, latest.booked.key).catch(() => undefined)
+      }
+    } catch {
+      // Closed.
+    } finally {
+      this.lookedAt.delete(name)
+    }
+  }
+
+  private isLong({ dueMs }: Keeping): boolean {
+    return dueMs - this.sleepers.nowMs() > LOOKS_EACH_MS
+  }
+
+  /**
+   * Lets the sleepers of a key reserve anew where another process has made room. Under a window or log, which is closed until its latest reservation,
+   * that is a reset. In an outage they keep what they have.
+   */
+  private async look(name: string, key: Key): Promise<void> {
+    const isOfRate = isRate(this.reservations.policy)
+    const freeMs = await this.reservations.untilFreeMs(key, 1)
+    const isRoom = isOfRate ? this.isLate(name, freeMs, 1, LEAST_GAIN_MS) : freeMs === 0
+    if (!isRoom) return
+    // After a reset nothing of these is charged, and what they gave back would be of others.
+    const isVoid = !isOfRate || (await this.reservations.wasReset(key))
+    const lifted = this.lifted(name, freeMs === 0 ? Number.POSITIVE_INFINITY : MOST_MOVED_BY_CHANGE)
+    if (!isVoid) for (const each of lifted) this.discard(each.booked)
+    this.wakeAll(lifted)
   }
 
   /**
@@ -464,10 +517,10 @@ export class SharedWaiting {
   }
 
   /** Whether a newcomer that needs `cost` tokens would pass before its time, behind all that have reserved. */
-  private isLate(name: string, freeMs: number, cost: number): boolean {
+  private isLate(name: string, freeMs: number, cost: number, leastGainMs = SLACK_MS): boolean {
     const latest = this.latest(name)
     if (latest === undefined || !isRate(this.reservations.policy)) return false
-    return freeMs < latest.dueMs - this.sleepers.nowMs() + this.tokensMs(cost) - SLACK_MS
+    return freeMs < latest.dueMs - this.sleepers.nowMs() + this.tokensMs(cost) - leastGainMs
   }
 
   private latest(name: string): Keeping | undefined {

@@ -63,8 +63,8 @@ export class Sleepers {
     })
   }
 
-  wake(name: symbol): void {
-    this.named.get(name)?.wakeUp()
+  wake(name: symbol | undefined): void {
+    if (name !== undefined) this.named.get(name)?.wakeUp()
   }
 
   /** Settles as `promise` does, or rejects with the signal's reason if that aborts first; a later value goes to `late`. */
