@@ -92,7 +92,8 @@ async function callsPerSecond(port: number, count: number, connections: number, 
   return perSecond
 }
 
-function call(session: ClientHttp2Session, frame: Buffer): Promise<void> {
+/** One call of {@link PATH}. */
+export function call(session: ClientHttp2Session, frame: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     const stream = session.request(HEADERS)
     let answered = false
@@ -116,7 +117,8 @@ function requestFrame(key: string): Buffer {
 }
 
 const ECHO = fileURLToPath(new URL('grpc-echo.js', import.meta.url))
-const RULES = 'domain: edge\ndescriptors:\n  - { key: user, rate_limit: { unit: second, requests_per_unit: 1000000 } }\n'
+/** A limit for each user of the domain `edge`. */
+export const RULES = 'domain: edge\ndescriptors:\n  - { key: user, rate_limit: { unit: second, requests_per_unit: 1000000 } }\n'
 const CONNECTIONS = 4
 const WARM_UP_CALLS = 5_000
 

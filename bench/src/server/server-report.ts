@@ -8,10 +8,11 @@ import type { GrpcEffort, RespEffort, RespFigure } from './measure-grpc.js'
 import { HTTP_CONNECTIONS, HTTP_REQUESTS, type HttpFigure, type HttpRequests } from './measure-http.js'
 import type { NginxFigure, NginxSubject } from './measure-nginx.js'
 import { PROTOCOLS, type Protocol, type RateFigure, type RateRun, type StartupFigure, TARGET_SHARE } from './measure-rates.js'
+import type { TurnEffort, TurnFigure } from './measure-turns.js'
 import type { ServerRun, TimedEffort } from './service-process.js'
 
 /** The tables of a run, each under the name of its place in the page. */
-function serverTables({ http, nginx, grpc, resp, rates, generators, startup }: ServerResults): Table[] {
+function serverTables({ http, nginx, grpc, resp, rates, generators, startup, turns = [] }: ServerResults): Table[] {
   return [
     ...HTTP_CONNECTIONS.map((connections) => httpTable(connections, http)),
     ...HTTP_CONNECTIONS.map((connections) => nginxTable(connections, nginx)),
@@ -43,6 +44,14 @@ function serverTables({ http, nginx, grpc, resp, rates, generators, startup }: S
     tableOf({ name: 'server-startup', title: 'Until it listens over HTTP, gRPC and RESP' }, startup.flatMap(startsOf), {
       '': ([name]) => name,
       median: ([, samples]) => [ms(summaryOf(samples).median), spread(summaryOf(samples))],
+    }),
+    tableOf({ name: 'server-turns', title: 'Takes over HTTP beside something large' }, turns, {
+      beside: ({ beside }) => beside,
+      p50: ({ p50Ms }) => ms(p50Ms),
+      p99: ({ p99Ms }) => ms(p99Ms),
+      'times nothing': ({ p99Ms }) => figure(p99Ms / (turns[0]?.p99Ms ?? p99Ms)),
+      longest: ({ longestMs }) => ms(longestMs),
+      'longest between two turns': ({ heldMs }) => ms(heldMs),
     }),
   ]
 }
@@ -188,6 +197,7 @@ export interface ServerEffort {
   readonly rates: TimedEffort
   readonly generators: TimedEffort
   readonly startup: { readonly rounds: number }
+  readonly turns: TurnEffort
 }
 
 /** `ShouldRateLimit` of the service, and an echo of gRPC's own library. */
@@ -215,10 +225,12 @@ export interface ServerResults {
   readonly rates: readonly RateFigure[]
   readonly generators: readonly GeneratorPair[]
   readonly startup: readonly StartupFigure[]
+  /** Absent in results from before it was measured. */
+  readonly turns?: readonly TurnFigure[]
 }
 
 /** What can be measured alone, each in at most five minutes. */
-export const PARTS = ['http', 'nginx', 'grpc', 'resp', 'rates-http', 'rates-grpc', 'rates-resp', 'generators', 'startup'] as const
+export const PARTS = ['http', 'nginx', 'grpc', 'resp', 'rates-http', 'rates-grpc', 'rates-resp', 'generators', 'startup', 'turns'] as const
 export type ServerPart = (typeof PARTS)[number]
 
 /** The protocol of a part that offers rates. */

@@ -24,9 +24,12 @@ export class ServiceProcess {
   readonly child: ChildProcess
   /** From the start of the process until it accepted connections. */
   readonly startupMs: number
+  /** Its configuration. */
+  readonly file: string
   readonly #folder: string
 
   private constructor([httpPort, grpcPort, respPort]: Ports, child: ChildProcess, startupMs: number, folder: string) {
+    this.file = configIn(folder)
     this.httpPort = httpPort
     this.grpcPort = grpcPort
     this.respPort = respPort
@@ -35,16 +38,21 @@ export class ServiceProcess {
     this.#folder = folder
   }
 
-  /** Resolves when it accepts connections. `flags` are more of `sluicegate serve`. */
-  static async start(flags: readonly string[] = [], program = SLUICEGATE): Promise<ServiceProcess> {
+  /** Resolves when it accepts connections. `flags` are more of `sluicegate serve`, `ofNode` those of Node.js. */
+  static async start(
+    flags: readonly string[] = [],
+    program = SLUICEGATE,
+    { config = CONFIG, ofNode = [] }: { readonly config?: string; readonly ofNode?: readonly string[] } = {},
+  ): Promise<ServiceProcess> {
     const ports = (await freePorts(3)) as unknown as Ports
     const folder = mkdtempSync(join(tmpdir(), 'sluicegate-bench-'))
-    const file = join(folder, 'service.yaml')
-    writeFileSync(file, CONFIG)
+    const file = configIn(folder)
+    writeFileSync(file, config)
     const [http, grpc, resp] = ports.map((port) => `127.0.0.1:${port}`)
     const args = ['serve', '--config', file, '--http', http, '--grpc', grpc, '--resp', resp, ...flags] as string[]
     const startMs = performance.now()
-    const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'ignore', 'inherit'] })
+    const child = spawn(process.execPath, [...ofNode, program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+    child.stdout?.resume()
     await until('the service accepts connections', () => accepts(ports[2]))
     return new ServiceProcess(ports, child, performance.now() - startMs, folder)
   }
@@ -61,6 +69,10 @@ export class ServiceProcess {
     clearTimeout(late)
     rmSync(this.#folder, { recursive: true })
   }
+}
+
+function configIn(folder: string): string {
+  return join(folder, 'service.yaml')
 }
 
 function accepts(port: number): Promise<boolean> {
