@@ -106,14 +106,18 @@ export function call(session: ClientHttp2Session, frame: Buffer): Promise<void> 
   })
 }
 
-/** A request of one descriptor, `user=KEY` in the domain `edge`, with the prefix of gRPC. */
-function requestFrame(key: string): Buffer {
-  const field = (number: number, payload: Buffer): Buffer => Buffer.concat([Buffer.from([number * 8 + 2, payload.length]), payload])
-  const entry = Buffer.concat([field(1, Buffer.from('user')), field(2, Buffer.from(key))])
-  const message = Buffer.concat([field(1, Buffer.from('edge')), field(2, field(1, entry))])
+/** A request of one descriptor for each of the keys, `user=KEY` in the domain `edge`, with the prefix of gRPC. */
+export function requestFrame(...keys: readonly string[]): Buffer {
+  const entry = (key: string): Buffer => Buffer.concat([field(1, Buffer.from('user')), field(2, Buffer.from(key))])
+  const message = Buffer.concat([field(1, Buffer.from('edge')), ...keys.map((key) => field(2, field(1, entry(key))))])
   const prefix = Buffer.alloc(5)
   prefix.writeUInt32BE(message.length, 1)
   return Buffer.concat([prefix, message])
+}
+
+/** A field of protobuf with bytes, fewer than 128. */
+function field(number: number, payload: Buffer): Buffer {
+  return Buffer.concat([Buffer.from([number * 8 + 2, payload.length]), payload])
 }
 
 const ECHO = fileURLToPath(new URL('grpc-echo.js', import.meta.url))

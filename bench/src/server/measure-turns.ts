@@ -6,12 +6,10 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
-import { create, toBinary } from '@bufbuild/protobuf'
 import { until } from 'sluicegate-testkit'
 import { QuotaClient } from 'sluicegate-testkit/service/quota-client.js'
 import { GrpcTestClient } from 'sluicegate-testkit/service/simulated-envoy.js'
-import { RateLimitRequestSchema } from '../../../packages/server/dist/protocols/grpc/messages/envoy/service/ratelimit/v3/rls.gen.js'
-import { call, RULES } from './measure-grpc.js'
+import { call, RULES, requestFrame } from './measure-grpc.js'
 import { ServiceProcess, SLUICEGATE } from './service-process.js'
 
 /** What takes wait, and how long the service holds its event loop, while something large goes on beside them. */
@@ -89,7 +87,7 @@ function loadsOf(service: ServiceProcess, policies: number): readonly (readonly 
   const calls: Load = async (signal) => {
     const session = connect(grpc)
     let nth = 0
-    const loop = again(() => call(session, descriptorsFrame(nth++)))
+    const loop = again(() => call(session, requestFrame(...Array.from({ length: DESCRIPTORS }, () => `${nth++}`))))
     await Promise.all(Array.from({ length: CALLS }, () => loop(signal)))
     session.destroy()
   }
@@ -123,14 +121,6 @@ function configOf(policies: number, version: number, isMerged = false): string {
     isMerged ? `{ <<: *api, limit: ${own(i)} }` : `{ algorithm: token-bucket, limit: ${own(i)}, window: 1s }`
   const lines = Array.from({ length: policies - 1 }, (_, i) => `  p${i}: ${numbers(i)}\n`)
   return `policies:\n  api: &api { algorithm: token-bucket, limit: 10000000, window: 1s }\n${lines.join('')}log: { level: silent }\n`
-}
-
-function descriptorsFrame(nth: number): Buffer {
-  const descriptors = Array.from({ length: DESCRIPTORS }, (_, i) => ({ entries: [{ key: 'user', value: `${nth} ${i}` }] }))
-  const message = toBinary(RateLimitRequestSchema, create(RateLimitRequestSchema, { domain: 'edge', descriptors }))
-  const prefix = Buffer.alloc(5)
-  prefix.writeUInt32BE(message.length, 1)
-  return Buffer.concat([prefix, message])
 }
 
 async function heldBy({ child }: ServiceProcess): Promise<number> {

@@ -60,10 +60,10 @@ export class LineRecords {
     const { counts } = this
     counts.lines++
     this.#reader ??= this.#guess(bytes, start, end)
-    if (this.#reader === undefined || !this.#reader.read(bytes, start, end)) {
-      counts.unreadable++
-      return
-    }
+    const isRead = this.#reader?.read(bytes, start, end) ?? false
+    if (isRead === 'part') counts.lines--
+    else if (!isRead) counts.unreadable++
+    if (this.#reader === undefined || isRead !== true) return
     const { record } = this.#reader
     const { key: template, filter, cost: variable } = this.#rule
     if (filter !== undefined && !filter.matches(record)) return

@@ -180,6 +180,32 @@ describe('formats of lines', () => {
   })
 })
 
+test('a line that Kubernetes or Docker wrote in parts is one, of each stream: a long request is not left out', () => {
+  const path = 'x'.repeat(20_000)
+  const line = `192.0.2.7 - - [10/Oct/2026:13:55:36 +0000] "GET /${path} HTTP/1.1" 200 5`
+  const read = (format: string, lines: readonly string[]): unknown[] => {
+    const reader = logReader(format, ['remote_addr', 'uri'])
+    return lines.map((each) => {
+      const isRead = reader.read(Buffer.from(each), 0, Buffer.byteLength(each))
+      return isRead === true ? [reader.record.value('remote_addr'), reader.record.value('uri').length] : isRead
+    })
+  }
+  const cri = (tag: string, text: string, stream = 'stdout'): string => `2026-10-10T13:55:36.1Z ${stream} ${tag} ${text}`
+  const parts = [line.slice(0, 16_384), line.slice(16_384)] as const
+  assert.deepEqual(read('cri common', [cri('P', parts[0]), cri('F', 'a warning', 'stderr'), cri('F', parts[1]), cri('F', COMMON_LINE)]), [
+    'part',
+    false,
+    ['192.0.2.7', 20_001],
+    ['192.0.2.7', 4],
+  ])
+  const docker = (log: string): string => JSON.stringify({ log, stream: 'stdout', time: '2026-10-10T13:55:36.1Z' })
+  assert.deepEqual(read('envelope common', [docker(parts[0]), docker(`${parts[1]}\n`), docker(COMMON_LINE)]), [
+    'part',
+    ['192.0.2.7', 20_001],
+    ['192.0.2.7', 4],
+  ])
+})
+
 test('times in every form that logs use', () => {
   const forms = [
     '10/Oct/2026:13:55:36 +0000',

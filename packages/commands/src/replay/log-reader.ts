@@ -1,4 +1,5 @@
 import { UsageError } from '../terminal/usage-error.js'
+import { MAX_LINE_BYTES } from './line-splitter.js'
 import { COMBINED, COMMON, HAPROXY, LineFormat } from './log-format.js'
 import { TimeReader, timeOf, unixMs } from './log-time.js'
 
@@ -56,8 +57,8 @@ export interface LogRecord {
 /** Reads lines of one format. The record is the same object for every line. */
 export interface LogReader {
   readonly record: LogRecord
-  /** False for a line that cannot be read: of another form, or without a time. */
-  read(bytes: Buffer, start: number, end: number): boolean
+  /** False for a line that cannot be read: of another form, or without a time. `part`: the line goes on in another one. */
+  read(bytes: Buffer, start: number, end: number): boolean | 'part'
 }
 
 /** Variables that hold the time, the best first. */
@@ -166,7 +167,7 @@ function isReadBy(format: string, line: Buffer, time: LineTemplate | undefined):
   try {
     // Each variable of a known format is looked for: the common format reads a line of the combined one, too.
     const needed = format in KNOWN ? new LineFormat(KNOWN[format] as string).names : []
-    return logReader(format, needed, time).read(line, 0, line.length)
+    return logReader(format, needed, time).read(line, 0, line.length) === true
   } catch (error) {
     if (error instanceof UsageError && format in KNOWN) return false
     throw error
@@ -177,6 +178,8 @@ class PrefixedReader implements LogReader {
   readonly record: LogRecord
   readonly #name: PrefixName
   readonly #inner: LogReader
+  /** Of each stream what its line is so far, where it is in parts. */
+  readonly #begun = new Map<string, Buffer>()
 
   constructor(name: PrefixName, inner: LogReader) {
     this.record = inner.record
@@ -184,9 +187,16 @@ class PrefixedReader implements LogReader {
     this.#inner = inner
   }
 
-  read(bytes: Buffer, start: number, end: number): boolean {
+  read(bytes: Buffer, start: number, end: number): boolean | 'part' {
     const inside = behindPrefix(this.#name, bytes, start, end)
-    return inside !== undefined && this.#inner.read(inside.bytes, inside.start, inside.end)
+    if (inside === undefined) return false
+    const { stream = '', isPart = false } = inside
+    const begun = this.#begun.get(stream)
+    if (begun === undefined && !isPart) return this.#inner.read(inside.bytes, inside.start, inside.end)
+    const whole = Buffer.concat([begun ?? Buffer.alloc(0), inside.bytes.subarray(inside.start, inside.end)]).subarray(0, MAX_LINE_BYTES)
+    if (isPart) this.#begun.set(stream, whole)
+    else this.#begun.delete(stream)
+    return isPart ? 'part' : this.#inner.read(whole, 0, whole.length)
   }
 }
 
@@ -418,6 +428,9 @@ interface LineInside {
   readonly bytes: Buffer
   readonly start: number
   readonly end: number
+  /** Whether another part follows, in the same stream of the container. */
+  readonly isPart?: boolean
+  readonly stream?: string | undefined
 }
 
 /** Longer prefixes are none: RFC 5424 has structured data in them. */
@@ -436,8 +449,8 @@ const BSD_SYSLOG = new RegExp(
 const SYSLOG = new RegExp(
   `^(?:\\d{1,6} )?${PRIORITY}1 (?:${ISO_TIME}|-) \\S+ \\S+ \\S+ \\S+ (?:-|(?:\\[(?:[^\\]"]|"(?:[^"\\\\]|\\\\.)*")*\\])+) (?:\\xef\\xbb\\xbf)?`,
 )
-/** Kubernetes' files of containers. Parts of a line (`P`) are not joined. */
-const CRI = new RegExp(`^${ISO_TIME} (?:stdout|stderr) F(?::\\S+)? `)
+/** Kubernetes' files of containers; `P` is a part of a line. */
+const CRI = new RegExp(`^${ISO_TIME} (?<stream>stdout|stderr) (?<tag>[FP])(?::\\S+)? `)
 /** `docker compose logs`, `kubectl logs --prefix`, and the times of `docker logs -t` and `kubectl logs --timestamps`. */
 const CONTAINER = new RegExp(`^(?:[\\w.-]+ +\\| (?:${ISO_TIME} )?|\\[pod/[^\\]\\s]+\\] (?:${ISO_TIME} )?|${ISO_TIME} )`)
 /** Apache's `%v:%p`. */
@@ -461,11 +474,16 @@ function behindPrefix(name: PrefixName, bytes: Buffer, start: number, end: numbe
 
 function behind(prefix: RegExp, bytes: Buffer, start: number, end: number): LineInside | undefined {
   const found = prefix.exec(bytes.toString('latin1', start, Math.min(end, start + LONGEST_PREFIX)))
-  return found === null ? undefined : { bytes, start: start + found[0].length, end }
+  if (found === null) return undefined
+  const { stream, tag } = found.groups ?? {}
+  return { bytes, start: start + found[0].length, end, stream, isPart: tag === 'P' }
 }
 
 /** Of Docker's driver `json-file`, of the journal (`journalctl -o json`), and of Logstash, Fluent Bit and others. */
 const LINE_MEMBERS = ['log', 'MESSAGE', 'message', 'msg']
+
+/** Docker's `json-file` writes a longer line as parts of this length; only the last one ends with a newline. */
+const DOCKER_PART_BYTES = 16_384
 
 /** A line as a text within JSON: `{"log":"...\n","stream":"stdout","time":"..."}`. */
 function insideEnvelope(bytes: Buffer, start: number, end: number): LineInside | undefined {
@@ -479,5 +497,6 @@ function insideEnvelope(bytes: Buffer, start: number, end: number): LineInside |
   const line = LINE_MEMBERS.map((name) => envelope[name]).find((value) => typeof value === 'string')
   if (typeof line !== 'string') return undefined
   const inside = Buffer.from(line.replace(/\r?\n$/, ''))
-  return { bytes: inside, start: 0, end: inside.length }
+  const isPart = inside.length >= DOCKER_PART_BYTES && !line.endsWith('\n')
+  return { bytes: inside, start: 0, end: inside.length, stream: String(envelope.stream), isPart }
 }

@@ -169,10 +169,10 @@ export class Replay {
   #replayLine(bytes: Buffer, start: number, end: number): void {
     this.#lines++
     const reader = this.#reader ?? this.#guess(bytes, start, end)
-    if (reader === undefined || !reader.read(bytes, start, end)) {
-      this.#unreadable++
-      return
-    }
+    const isRead = reader?.read(bytes, start, end) ?? false
+    if (isRead === 'part') this.#lines--
+    else if (!isRead) this.#unreadable++
+    if (reader === undefined || isRead !== true) return
     const { record } = reader
     this.#advance(record.timeMs)
     const key = this.#options.key.keyOf(record)
