@@ -82,6 +82,57 @@ test('bursts that fail twice are answered as soon as the store answers again', a
   limiter.close()
 })
 
+/** A store far away in which others change the key `hot` each time before a swap comes, and keep `locked`. */
+function contended(clock: ReturnType<typeof manualClock>) {
+  const memory = memoryStore({ clock })
+  const far = { isSilent: false, store: memory as CasStore }
+  const later = (): Promise<void> => new Promise((resolve) => far.isSilent || clock.after?.(5, resolve))
+  let versions = 0
+  far.store = {
+    name: 'contended',
+    read: async (key) => {
+      await later()
+      return memory.read(key)
+    },
+    swap: async (swap) => {
+      await later()
+      if (!/:(hot|locked)$/.test(swap.key)) return memory.swap(swap)
+      const state = await memory.read(swap.key)
+      return { swapped: false, state: { ...state, version: swap.key.endsWith('hot') ? ++versions : swap.version } }
+    },
+  }
+  return far
+}
+
+for (const key of ['hot', 'locked']) {
+  test(`a key that is ${key} ends by the timeout and opens no circuit; a store that falls silent does`, async () => {
+    const clock = manualClock(1_700_000_000_000)
+    const far = contended(clock)
+    const limiter = createLimiter(POLICY, { store: casStore(far.store), clock, mode: 'exact', outage: 'closed', timeout: 100 })
+    const sourceOf = async (key: string): Promise<string> => {
+      let source: string | undefined
+      void Promise.resolve(limiter.take(key)).then((decision) => {
+        source = decision.source
+      })
+      while (source === undefined) {
+        await turns(4)
+        clock.advance(1)
+      }
+      return source
+    }
+    for (let i = 0; i < 5; i++) assert.equal(await sourceOf(key), 'outage')
+    assert.deepEqual([await sourceOf('other'), limiter.stats().openCircuits], ['store', 0])
+    far.isSilent = true
+    for (let i = 0; i < 8; i++) await sourceOf(key)
+    assert.equal(limiter.stats().openCircuits, 1)
+    far.isSilent = false
+    clock.advance(5000)
+    assert.equal(await sourceOf(key), 'outage', 'a probe')
+    assert.equal(await sourceOf('other'), 'store')
+    limiter.close()
+  })
+}
+
 test('a store that can be read but not written is an outage, with its own error and after few calls; a denial is still its own', async () => {
   const clock = manualClock(1_700_000_000_000)
   const memory = memoryStore({ clock })

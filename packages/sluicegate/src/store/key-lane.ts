@@ -76,6 +76,8 @@ export interface LaneParts {
 export class KeyLane {
   /** The newest call to the store that its callers wait for. */
   call = {}
+  overtakenMs: number | undefined
+  lockedMs: number | undefined
   /** A call waits for this lane to end: no other joins. */
   isClosed = false
   /** Keys of this lane that nobody else may have before it ends, as it is closed. */
@@ -86,8 +88,7 @@ export class KeyLane {
   /** Works of each key. */
   private readonly uses = new Map<string, number>()
   private readonly states = new Map<string, CasState>()
-  /** Keys whose states the store has told this lane; `fresh`: since the last of their calls joined. */
-  private readonly told = new Set<string>()
+  /** Keys whose states the store has told since the last of their calls joined. */
   private readonly fresh = new Set<string>()
   /** Keys that are taken for new without a look. */
   private readonly guessed = new Set<string>()
@@ -161,7 +162,6 @@ export class KeyLane {
       }
       const sentMs = calls.nowMs()
       const { versions } = attempt
-      const areTold = attempt.keys.every((key) => this.told.has(key))
       const outcome = await this.swapped(attempt, swaps)
       if (outcome === undefined) {
         await this.look(attempt.keys)
@@ -170,10 +170,13 @@ export class KeyLane {
       }
       this.note(attempt.keys, outcome.states)
       lost = outcome.swapped ? 0 : lost + 1
-      if (outcome.swapped || areTold) turns.swapped(attempt.keys, outcome.swapped, calls.nowMs() - sentMs, writersIn(attempt))
+      turns.swapped(attempt.keys, outcome.swapped, calls.nowMs() - sentMs, writersIn(attempt))
       if (outcome.swapped) this.settle(attempt)
       // Nobody has written: somebody keeps a lock.
-      else if (outcome.states.every(({ version }, i) => version === versions[i])) await calls.pause(LOCK_PAUSE_MS * (0.5 + Math.random()))
+      else if (outcome.states.every(({ version }, i) => version === versions[i])) {
+        this.lockedMs = calls.nowMs()
+        await calls.pause(LOCK_PAUSE_MS * (0.5 + Math.random()))
+      } else this.overtakenMs = calls.nowMs()
     }
   }
 
@@ -220,7 +223,6 @@ export class KeyLane {
         this.uses.delete(key)
         this.states.delete(key)
         this.fresh.delete(key)
-        this.told.delete(key)
         this.guessed.delete(key)
         this.parts.release(key, this)
       }
@@ -259,7 +261,6 @@ export class KeyLane {
     for (const [i, key] of keys.entries()) {
       this.states.set(key, states[i] as CasState)
       this.fresh.add(key)
-      this.told.add(key)
     }
   }
 

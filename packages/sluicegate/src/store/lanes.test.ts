@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shortOrLong } from 'sluicegate-testkit'
+import { Random, shortOrLong } from 'sluicegate-testkit'
 import type { Awaitable } from '../awaitable.js'
 import { createLimiter } from '../create-limiter.js'
 import { allOf, type Decision, fixedWindow, manualClock, slidingLog, tokenBucket } from '../index.js'
@@ -89,13 +89,27 @@ test('lists of keys that overlap in any order all come to their turn', async () 
   limiter.close()
 })
 
-/** Processes of which each has its own limiter, on one key of a store that only swaps, 1 to 2 ms away each way. */
-async function contended(mode: 'exact' | 'leased') {
-  const [processes, callers, ms] = [8, 32, shortOrLong(2000, 10_000)]
+interface Writer {
+  readonly callers: number
+  /** Of its store, one way. */
+  readonly wayMs: number
+  /** Starts after so long. */
+  readonly afterMs?: number
+}
+
+/**
+ * Processes of which each has its own limiter, on one key of a store that only swaps. What they leave to chance goes by the seed.
+ *
+ * @param burst above 200 the rate is leased, where the mode says so
+ */
+async function contended(mode: 'exact' | 'leased', burst: number, writers: readonly Writer[], ms: number, seed: number) {
+  const { random } = Math
+  const chance = new Random(seed)
+  Math.random = () => chance.fraction()
   const clock = manualClock(START_MS)
   const memory = memoryStore({ clock })
-  const policy = tokenBucket({ limit: 2000, window: '1s', burst: 100, name: 'hot' })
-  const admitted = new Array<number>(processes).fill(0)
+  const policy = tokenBucket({ limit: 2000, window: '1s', burst, name: 'hot' })
+  const admitted = writers.map(() => 0)
   const tookMs: number[] = []
   let undecided = 0
   let isOver = false
@@ -109,34 +123,59 @@ async function contended(mode: 'exact' | 'leased') {
       if (!allowed || clock.nowMs() === askedMs) await new Promise<void>((resolve) => clock.after?.(Math.max(1, retryAfterMs), resolve))
     }
   }
-  const limiters = Array.from({ length: processes }, (_, i) =>
-    createLimiter(policy, {
-      store: casStore(distant(clock, memory, 1 + (i % 3) / 2).store),
-      clock,
-      mode,
-      outage: 'closed',
-      timeout: 1000,
-    }),
+  const limiters = writers.map(({ wayMs }) =>
+    createLimiter(policy, { store: casStore(distant(clock, memory, wayMs).store), clock, mode, outage: 'closed', timeout: 1000 }),
   )
-  const all = limiters.flatMap((limiter, i) => Array.from({ length: callers }, () => caller(limiter, i)))
+  const all = limiters.flatMap((limiter, i) => {
+    const { callers, afterMs = 0 } = writers[i] as Writer
+    const start = new Promise<void>((resolve) => clock.after?.(afterMs, resolve))
+    return Array.from({ length: callers }, () => start.then(() => caller(limiter, i)))
+  })
   await passing(clock, () => false, ms)
-  const used = admitted.reduce((sum, each) => sum + each, 0) / (100 + (2000 * ms) / 1000)
-  const jain = admitted.reduce((sum, each) => sum + each, 0) ** 2 / (processes * admitted.reduce((sum, each) => sum + each ** 2, 0))
+  const sum = admitted.reduce((sum, each) => sum + each, 0)
   isOver = true
   await passing(clock, () => false, 1500)
   await Promise.all(all)
   for (const limiter of limiters) limiter.close()
-  tookMs.sort((a, b) => a - b)
-  return { undecided, used, jain, p99Ms: tookMs[Math.floor(tookMs.length * 0.99)] as number, admitted }
+  Math.random = random
+  return {
+    seed,
+    undecided,
+    used: sum / (burst + (2000 * ms) / 1000),
+    jain: sum ** 2 / (writers.length * admitted.reduce((sum, each) => sum + each ** 2, 0)),
+    p99Ms: tookMs.sort((a, b) => a - b)[Math.floor(tookMs.length * 0.99)] as number,
+    admitted,
+  }
 }
 
-for (const mode of ['exact', 'leased'] as const) {
+const SEEDS = Array.from({ length: shortOrLong(1, 30) }, (_, i) => i + 10)
+
+for (const [mode, burst] of [
+  ['exact', 100],
+  ['leased', 1000],
+] as const) {
   test(`eight processes of 32 callers on one key that can only be swapped, ${mode}: none is rejected, and all get their share in time`, async (t) => {
-    const found = await contended(mode)
-    t.diagnostic(JSON.stringify(found))
-    assert.equal(found.undecided, 0)
-    assert.ok(found.used >= 0.97 && found.used <= 1, JSON.stringify(found))
-    assert.ok(found.jain >= 0.9, JSON.stringify(found))
-    assert.ok(found.p99Ms <= 150, JSON.stringify(found))
+    const writers = Array.from({ length: 8 }, (_, i) => ({ callers: 32, wayMs: 1 + (i % 3) / 2 }))
+    for (const seed of SEEDS) {
+      const found = await contended(mode, burst, writers, shortOrLong(4000, 10_000), seed)
+      const shown = JSON.stringify(found)
+      t.diagnostic(shown)
+      assert.equal(found.undecided, 0, shown)
+      assert.ok(found.used >= 0.97 && found.used <= 1, shown)
+      assert.ok(found.jain >= 0.9, shown)
+      assert.ok(found.p99Ms <= 150, shown)
+    }
   })
 }
+
+test('a process that comes to a key which a nearer one writes all the time gets its turn', async () => {
+  for (const callers of [1, 32]) {
+    const writers = [1, 1.5, 2.5].map((wayMs, i) => ({ callers, wayMs, afterMs: 300 * i }))
+    const { undecided, admitted } = await contended('exact', 1000, writers, 2000, 1)
+    assert.equal(undecided, 0, `${callers} callers`)
+    assert.ok(
+      admitted.every((each) => each > 20),
+      `${callers} callers: ${admitted}`,
+    )
+  }
+})

@@ -1,24 +1,38 @@
-/** Keys of which it is known that other processes write them; beyond that all are forgotten. */
+/** Keys of which turns are known: those written of late, and at most as many of before. */
 const MOST_KEYS = 1000
-/** A swap that was lost tells of writers for this long. */
+/** What tells of other writers counts for this long. */
 const CONTENDED_MS = 1000
+/** A swap that is lost so soon after the last tells of others. */
+const SOON_MS = 50
+/** Who writes a key without a rest for so long, and so many turns, leaves it to others once, though none is seen. */
+const ALONE_MS = 50
+const ALONE_TURNS = 8
 const LONGEST_PAUSE_MS = 100
 const LEAST_TURN_MS = 4
 
-interface Contended {
-  readonly untilMs: number
+interface KeyTurns {
+  /** Others are known to write it until then. */
+  readonly contendedUntilMs: number
+  /** This process writes it without a rest since then; its last swap was answered. */
+  readonly sinceMs: number
+  readonly answeredMs: number
   /** Others have their turn until then. */
   readonly restUntilMs: number
 }
 
 /**
- * Turns among the processes that write one key. None can be given a place in a queue that it cannot write; but who has won can wait. So after a
- * swap that was made, a process that has lost one of late, on a state of that moment, leaves the key to the others for as long as each of them needs for
- * one, while its own calls gather; who has lost tries again at once.
+ * Turns among the processes that write one key. None can be given a place in a queue that it cannot write; but who has won can wait, and who has
+ * lost tries again at once:
+ *
+ * | after a swap that was made, a process that | leaves the key, while its own calls gather |
+ * | --- | --- |
+ * | lost one of late, soon after its last, or has since seen writes of others in the value | to each of them for one swap |
+ * | sees no others | to one of them, each time it has written without a rest for a while: who always loses leaves no mark to be seen by |
  */
 export class WriterTurns {
   private readonly nowMs: () => number
-  private readonly keys = new Map<string, Contended>()
+  private recent = new Map<string, KeyTurns>()
+  private earlier = new Map<string, KeyTurns>()
 
   constructor(nowMs: () => number) {
     this.nowMs = nowMs
@@ -26,30 +40,45 @@ export class WriterTurns {
 
   /** How long the keys are left to others. */
   pauseMs(keys: readonly string[]): number {
-    if (this.keys.size === 0) return 0
     let untilMs = 0
-    for (const key of keys) untilMs = Math.max(untilMs, this.keys.get(key)?.restUntilMs ?? 0)
-    return Math.max(0, untilMs - this.nowMs())
+    for (const key of keys) untilMs = Math.max(untilMs, this.of(key)?.restUntilMs ?? 0)
+    return untilMs === 0 ? 0 : Math.min(LONGEST_PAUSE_MS, Math.max(0, untilMs - this.nowMs()))
   }
 
   /** @param writers other processes that wrote one of the keys of late. */
   swapped(keys: readonly string[], isMade: boolean, tookMs: number, writers: number): void {
-    if (isMade && this.keys.size === 0) return
     const nowMs = this.nowMs()
+    // Enough for one that is further away than this one too.
+    const turnMs = Math.max(tookMs, LEAST_TURN_MS)
+    const sentMs = nowMs - tookMs
     for (const key of keys) {
-      if (!isMade) {
-        if (this.keys.size >= MOST_KEYS) this.keys.clear()
-        this.keys.set(key, { untilMs: nowMs + CONTENDED_MS, restUntilMs: 0 })
-        continue
+      const { contendedUntilMs, sinceMs, answeredMs } = this.of(key) ?? NO_TURNS
+      const isTold = isMade ? writers > 0 && contendedUntilMs > nowMs : sentMs - answeredMs < SOON_MS
+      const next = {
+        contendedUntilMs: isTold ? nowMs + CONTENDED_MS : contendedUntilMs,
+        sinceMs: sentMs - answeredMs < turnMs ? sinceMs : nowMs,
+        answeredMs: nowMs,
       }
-      const contended = this.keys.get(key)
-      if (contended === undefined) continue
-      if (contended.untilMs <= nowMs) this.keys.delete(key)
-      else {
-        // For one that is further away than this one too, and with jitter, so that processes do not stay in step.
-        const restMs = Math.min(LONGEST_PAUSE_MS, writers * Math.max(tookMs, LEAST_TURN_MS) * (1 + Math.random()))
-        this.keys.set(key, { ...contended, restUntilMs: nowMs + restMs })
-      }
+      const isContended = next.contendedUntilMs > nowMs
+      const isAlone = nowMs - next.sinceMs >= Math.max(ALONE_MS, ALONE_TURNS * turnMs)
+      // A store that takes no time is this process's own.
+      const mustRest = isMade && tookMs > 0 && (isContended || isAlone)
+      // With jitter, so that processes do not stay in step.
+      const restMs = mustRest ? (isContended ? Math.max(1, writers) : 1) * turnMs * (1 + Math.random()) : 0
+      this.keep(key, { ...next, restUntilMs: nowMs + Math.min(LONGEST_PAUSE_MS, restMs) })
     }
   }
+
+  private of(key: string): KeyTurns | undefined {
+    return this.recent.get(key) ?? this.earlier.get(key)
+  }
+
+  private keep(key: string, turns: KeyTurns): void {
+    this.recent.set(key, turns)
+    if (this.recent.size < MOST_KEYS) return
+    this.earlier = this.recent
+    this.recent = new Map()
+  }
 }
+
+const NO_TURNS: KeyTurns = { contendedUntilMs: 0, sinceMs: 0, answeredMs: Number.NEGATIVE_INFINITY, restUntilMs: 0 }

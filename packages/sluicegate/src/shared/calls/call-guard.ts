@@ -160,7 +160,8 @@ export class PendingCall<Answer> extends Expiring implements CallerSignal {
 
 /**
  * Calls to a backend within bounded time. A call that takes longer fails, and after consecutive failures the circuit of its server opens.
- * Rejects with `OUTAGE`. A {@link KeyFault} fails its call and is a sign of life at the same time: it opens no circuit.
+ * Rejects with `OUTAGE`. A {@link KeyFault} fails its call and is a sign of life at the same time: it opens no circuit. Neither does a key that
+ * others change all the time, or keep locked.
  */
 export class CallGuard implements CallListener {
   readonly counts: CallCounts = { answered: 0, failed: 0, timedOut: 0, circuitsOpened: 0, charged: 0 }
@@ -254,7 +255,16 @@ export class CallGuard implements CallListener {
 
   timedOut(call: EndedCall): void {
     this.counts.timedOut++
-    this.out(call, outage(`did not answer within ${this.timeoutMs} ms`))
+    const isOvertaken = this.isRecent(call.partOf?.overtakenMs)
+    if (!isOvertaken && !this.isRecent(call.partOf?.lockedMs)) {
+      this.out(call, outage(`did not answer within ${this.timeoutMs} ms`))
+      return
+    }
+    this.counts.failed++
+    call.reject(outage(`answers, but for ${this.timeoutMs} ms others ${isOvertaken ? 'changed the key each time' : 'kept the key locked'}`))
+    if (isOvertaken) this.alive(call)
+    // Says nothing of other keys: a store that cannot commit keeps rows locked, too.
+    else this.breakerOf(call.server).untried(call.round)
   }
 
   /** Whether one call can change the keys together. */
@@ -293,6 +303,12 @@ export class CallGuard implements CallListener {
     if (places.connectionsOpened === undefined) return 0
     for (const breaker of this.breakers.values()) if (!breaker.isSound) return 0
     return places.connectionsOpened()
+  }
+
+  /** Whether it was within the timeout. */
+  private isRecent(ms: number | undefined): boolean {
+    const agoMs = ms === undefined ? -1 : this.clock.nowMs() - ms
+    return agoMs >= 0 && agoMs < this.timeoutMs
   }
 
   private alive({ server }: EndedCall): void {
