@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { createClient } from '@redis/client'
 import { postgresTable } from 'sluicegate/postgres'
+import { parseConfig } from 'sluicegate-config/read-config.js'
 import { longTest, PostgresProcess, Random, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { type RunningService, runService } from 'sluicegate-testkit/service/running-service.js'
+import { GrpcTestClient } from 'sluicegate-testkit/service/simulated-envoy.js'
 import { type ServiceProcess, serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { Limiter } from './protocols/grpc/messages/sluicegate/v1/limiter.gen.js'
+import { STATUS } from './protocols/grpc/status.js'
 
 const redis = await RedisProcess.start()
 const postgres = await PostgresProcess.start()
@@ -115,6 +120,47 @@ for (const [name, storage] of STORAGES) {
       counts.map((each) => [each?.spent, each?.cut]),
       [counts[0]?.spent === 400 ? [400, 0] : [0, 0], counts[0]?.spent === 400 ? [300, 2] : [700, 2]],
     )
+  })
+
+  test(`${name}: an open that is said again with the id of its caller, at any node and over any protocol, receives the same hold`, async (t) => {
+    const nodes = await Promise.all(
+      [1, 2].map(async () => {
+        const config = parseConfig(yamlOf(storage))
+        const loopback = { host: '127.0.0.1', port: 0 }
+        const service = await runService(t, { ...config, listen: { ...config.listen, grpc: loopback, resp: loopback } })
+        const grpc = new GrpcTestClient(service.urls.get('grpc') ?? '')
+        const resp = createClient({ url: service.urls.get('resp') ?? '' })
+        resp.on('error', () => undefined)
+        await resp.connect()
+        t.after(() => {
+          grpc[Symbol.dispose]()
+          resp.destroy()
+        })
+        return { service, grpc, resp }
+      }),
+    )
+    const [here, there] = nodes
+    if (here === undefined || there === undefined) return assert.fail()
+    const id = crypto.randomUUID()
+    const asked = { policy: 'money', key: 'fay', expect: 60, id }
+    const first = await post(here.service, 'open', asked)
+    const expect = { cost: { case: 'tokens', value: 60n } } as const
+    const { grpc, resp } = there
+    const second = await grpc.call(Limiter.method.open, { policy: 'money', keys: ['fay'], expect, id })
+    const words = ['SG.OPEN', 'money', 'fay', 'EXPECT', '60', 'ID', id]
+    const third = (await resp.sendCommand(words)) as unknown as unknown[]
+    assert.deepEqual([first.body.hold, second.holdId, third[7]], Array(3).fill(first.body.hold))
+    assert.equal((await post(here.service, 'peek', asked)).body.code, 'PARAMETER_UNKNOWN')
+    assert.equal((await post(here.service, 'peek', { policy: 'money', key: 'fay' })).body.remaining, LIMIT - 60)
+    assert.equal((await grpc.call(Limiter.method.add, { holdId: second.holdId, cost: expect, call: 1n })).work?.used, 60n)
+    assert.equal((await post(here.service, 'open', asked)).body.code, 'CALL_PASSED')
+    await assert.rejects(grpc.call(Limiter.method.open, { policy: 'money', keys: ['fay'], expect, id }), {
+      code: STATUS.failedPrecondition,
+    })
+    await resp.sendCommand(['SG.CLOSE', String(third[7])])
+    await assert.rejects(resp.sendCommand(words), /^Error: HOLDCLOSED/)
+    for (const wrong of ['', 'short', 'x'.repeat(201)])
+      assert.equal((await post(here.service, 'open', { ...asked, id: wrong })).body.code, 'PARAMETER_INVALID')
   })
 
   test(`${name}: what finishes makes debt, of which metrics tell once`, async (t) => {

@@ -35,7 +35,7 @@ export interface HoldFault {
  */
 export interface HoldVerbs {
   /** @param floor tokens that it must leave. @throws {TooManyHeldError} */
-  open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Awaitable<Opened>
+  open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Awaitable<Opened | HoldFault>
   add(id: string, cost: Cost, call?: number): Awaitable<Added | HoldFault>
   /** @param cost the true cost of the whole; undefined: what was added counts. */
   close(id: string, cost?: Cost, call?: number): Awaitable<Closed | HoldFault>

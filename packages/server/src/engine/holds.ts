@@ -8,7 +8,7 @@ import { leaving } from './priorities.js'
 import { nameOf } from './reservations.js'
 import type { ServedPolicy } from './served-policy.js'
 import { ServedWork, type WorkAsked, type WorkState } from './served-work.js'
-import { StoreHolds } from './store-holds.js'
+import { numberOf, StoreHolds } from './store-holds.js'
 
 export type { WorkAsked, WorkState } from './served-work.js'
 
@@ -28,6 +28,7 @@ interface Entry {
   /** The most debt that it may make. */
   readonly mostOver: number
   readonly usage: WorkUsage
+  readonly opened: Opened
   /** When it was last heard of. */
   heardMs: number
   counted: Omit<WorkState, 'affordable'>
@@ -65,14 +66,17 @@ export class Holds implements HoldVerbs {
     return this.#held.size
   }
 
-  open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Awaitable<Opened> {
+  open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Awaitable<Opened | HoldFault> {
     if (served.isShared) return this.#atStore.open(served, key, asked, floor)
     const keyName = nameOf(served, key)
+    const id = numberOf(keyName, asked.id)
+    const known = this.#held.get(id) ?? this.#endedNow(id)?.entry
+    if (known !== undefined) return this.#openedBefore(id, known)
     this.#held.requireRoom(keyName)
-    if (floor === 0) return this.#opened(served, key, asked, keyName)
+    if (floor === 0) return this.#opened(served, key, asked, keyName, id)
     const least = asked.expect === 'learned' ? 1 : Math.min(asked.expect, asked.most)
     return whenDone(served.uncounted.peek(key, least, leaving(floor)), (seen) => {
-      if (seen.allowed) return this.#opened(served, key, asked, keyName)
+      if (seen.allowed) return this.#opened(served, key, asked, keyName, id)
       served.count(seen)
       return { decision: seen, id: undefined, used: 0, held: 0, over: 0, affordable: 0 }
     }) as Awaitable<Opened>
@@ -129,16 +133,23 @@ export class Holds implements HoldVerbs {
     }
   }
 
-  #opened(served: ServedPolicy, key: Key, asked: WorkAsked, keyName: string): Opened {
+  #openedBefore(id: string, { opened, call, counted }: Entry): Opened | HoldFault {
+    if (this.#ended.get(id)?.closed !== undefined) return { fault: 'closed' }
+    return call > 0 || counted.used > 0 ? { fault: 'passed' } : opened
+  }
+
+  #opened(served: ServedPolicy, key: Key, asked: WorkAsked, keyName: string, id: string): Opened {
     const work = new ServedWork(served, key, asked)
     const { state } = work
     const decision = served.spent(key, work.decision)
     served.count(decision)
     if (!decision.allowed) return { decision, id: undefined, ...state }
     const mostOver = (served.config.maxSettle ?? DEFAULT_MAX_SETTLE) * Math.max(1, state.held)
+    const opened = { decision, id, ...state }
     const entry: Entry = {
       work,
       keyName,
+      opened,
       mostOver,
       heardMs: this.#nowMs(),
       usage: new WorkUsage(),
@@ -148,7 +159,8 @@ export class Holds implements HoldVerbs {
     }
     this.#count(entry, state)
     served.holds.open++
-    return { decision, id: this.#held.add(keyName, entry, asked.ttlMs), ...state }
+    this.#held.add(keyName, entry, asked.ttlMs, id)
+    return opened
   }
 
   #added(id: string, entry: Entry, piece: Cost): Awaitable<Added> {

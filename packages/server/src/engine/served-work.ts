@@ -10,6 +10,8 @@ export interface WorkAsked {
   readonly most: number
   readonly ttlMs: number
   readonly over: NonNullable<OpenOptions['over']>
+  /** The caller's, by which an open that is said again receives the same hold: see `numberOf`. */
+  readonly id?: string | undefined
 }
 
 /** What open work has and did, in tokens. */

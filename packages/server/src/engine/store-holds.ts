@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { type HoldsById, type Key, PolicyError } from 'sluicegate'
 import { DEFAULT_MAX_SETTLE } from 'sluicegate-config/table-size.js'
 import type { Cost, Costs } from './costs.js'
@@ -24,6 +24,8 @@ interface Place {
 /** The longest wait of a piece. */
 export const MAX_HOLD_WAIT_MS = 60_000
 const NUMBER_BYTES = 16
+const LEAST_ID_LENGTH = 16
+const MOST_ID_LENGTH = 200
 const ID = /^([0-9a-f]{32})\.([A-Za-z0-9_-]+)$/
 /** Longer ids do not fit a request. */
 export const MAX_HOLD_ID_LENGTH = 12_000
@@ -47,9 +49,11 @@ export class StoreHolds {
     return ID.test(id)
   }
 
-  async open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Promise<Opened> {
+  async open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Promise<Opened | HoldFault> {
     const { expect, most, ttlMs: ttl, over } = asked
-    const isQueued = this.#waiting.isQueued(nameOf(served, key))
+    const keyName = nameOf(served, key)
+    const number = numberOf(keyName, asked.id)
+    const isQueued = this.#waiting.isQueued(keyName)
     if (floor > 0 || isQueued) {
       const seen = await served.uncounted.peek(key, expect === 'learned' ? 1 : Math.min(expect, most), leaving(floor))
       if (isQueued || !seen.allowed) {
@@ -60,13 +64,13 @@ export class StoreHolds {
     }
     // What it may cost as debt is bounded, as a close is.
     const bound = over === 'finish' ? Math.min(most, mostOf(served, key)) : most
-    const number = randomBytes(NUMBER_BYTES).toString('hex')
     const place = [served.name, key, bound, over === 'wait' ? ttl : 0]
     const id = `${number}.${Buffer.from(JSON.stringify(place)).toString('base64url')}`
     if (id.length > MAX_HOLD_ID_LENGTH) throw new PolicyError('KEY_INVALID', 'key', key, 'has levels whose keys are too long together')
     const options = { expect, ttl, over, ...(bound < Number.POSITIVE_INFINITY && { most: bound }) }
     const answer = await this.#step(served, key, (holds) => holds.open(key, number, options))
-    const { isDone } = answer
+    const { isDone, fault } = answer
+    if (isFault(fault)) return { fault }
     const decision = served.spent(key, answer.decision)
     served.count(decision)
     return isDone ? { decision, id, ...stateOf(answer, bound) } : { decision, id: undefined, ...NOT_ADDED }
@@ -119,6 +123,24 @@ export class StoreHolds {
     if (number === undefined || !served?.isShared || !isKey || typeof most !== 'number' || typeof waitMs !== 'number') return undefined
     return [number, { served, key, most, waitMs: Math.min(waitMs, MAX_HOLD_WAIT_MS) }]
   }
+}
+
+/**
+ * The number of a hold, by which it is known. With an id of the caller's it is made of that, the policy and the key, so that an open whose answer was lost is
+ * said again.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`
+ */
+export function numberOf(keyName: string, id: string | undefined): string {
+  if (id === undefined) return randomBytes(NUMBER_BYTES).toString('hex')
+  if (id.length < LEAST_ID_LENGTH || id.length > MOST_ID_LENGTH) {
+    const mend = `must have ${LEAST_ID_LENGTH} to ${MOST_ID_LENGTH} characters that nobody guesses, such as a UUID`
+    throw new PolicyError('OPTION_INVALID', 'id', id, mend)
+  }
+  return createHash('sha256')
+    .update(JSON.stringify([keyName, id]))
+    .digest('hex')
+    .slice(0, 2 * NUMBER_BYTES)
 }
 
 function placeIn(text: string): readonly unknown[] {

@@ -24,7 +24,7 @@ export class PrimaryHolds implements HoldVerbs {
     this.#calls = calls
   }
 
-  open({ name }: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Promise<Opened> {
+  open({ name }: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Promise<Opened | HoldFault> {
     return this.#calls.call('open', name, key, asked, floor)
   }
 

@@ -61,11 +61,13 @@ function open(
     most: most === undefined ? Number.POSITIVE_INFINITY : engine.costOf(most),
     ttlMs: ttlMsOf(request.ttl, over === 'wait' ? MAX_HOLD_WAIT_MS : MAX_HOLD_MS),
     over,
+    id: request.id === '' ? undefined : request.id,
   }
   const opened = engine.holds.open(served, key, asked, served.floorOf(key, priorityOf(call, access)))
-  return bytesOf(opened, call, ({ decision, id, ...state }) =>
-    toBinary(OpenResponseSchema, create(OpenResponseSchema, { decision: decisionOf(decision), holdId: id ?? '', work: workOf(state) })),
-  )
+  return bytesOf(opened, call, (answer) => {
+    const { decision, id = '', ...state } = answered(answer)
+    return toBinary(OpenResponseSchema, create(OpenResponseSchema, { decision: decisionOf(decision), holdId: id, work: workOf(state) }))
+  })
 }
 
 function add(engine: Engine, message: Uint8Array, call: Call): Awaitable<Uint8Array> {

@@ -101,6 +101,25 @@ test('a repeated call receives the first answer and counts once', async (t) => {
   assert.equal(await left(), 970)
 })
 
+test('an open that is said again with the id of its caller receives the same hold, until that has spent', async (t) => {
+  const { open, post, left, service } = await setUp(t)
+  const id = crypto.randomUUID()
+  const first = await open({ id })
+  assert.deepEqual([(await open({ id })).body, await left(), service.engine.policy('money')?.holds.open], [first.body, 900, 1])
+  const { hold } = (await open({ id, key: 'bob' })).body
+  assert.notEqual(hold, first.body.hold)
+  await post('/v1/add', { hold, cost: 0, call: 1 })
+  await post('/v1/add', { hold: first.body.hold, cost: 1 })
+  assert.deepEqual([(await open({ id })).body.code, (await open({ id, key: 'bob' })).body.code], ['CALL_PASSED', 'CALL_PASSED'])
+  await post('/v1/close', { hold: first.body.hold })
+  assert.equal((await open({ id })).body.code, 'HOLD_CLOSED')
+  const later = crypto.randomUUID()
+  assert.equal((await open({ id: later, expect: 1000 })).status, 429)
+  assert.equal((await open({ id: later, expect: 999 })).status, 200, 'a denied open leaves nothing')
+  for (const wrong of ['', 'x'.repeat(15), 'x'.repeat(201), 1, null, {}, [id]])
+    assert.deepEqual([(await open({ id: wrong })).body.code, await left()], ['PARAMETER_INVALID', 0], JSON.stringify(wrong))
+})
+
 test('after its close a hold takes no more, and after its time nobody knows it', async (t) => {
   const { open, post, clock, left } = await setUp(t)
   const { hold } = (await open()).body

@@ -26,13 +26,14 @@ const LEAST_HOLD_MS = 10
 export function openRoute(engine: Engine, access: Access): Route {
   return fromJson((values, response) => {
     refuseOtherSites(response.req)
-    const parameters = new Parameters(values, ['policy', 'key', 'expect', 'most', 'ttlMs', 'over', 'priority'])
+    const parameters = new Parameters(values, ['policy', 'key', 'expect', 'most', 'ttlMs', 'over', 'id', 'priority'])
     const served = parameters.policy(engine)
     refusePermits(served)
     const key = parameters.key(served)
     const floor = served.floorOf(key, priorityOf(response.req, access, parameters))
     const asked = askedOf(engine, parameters)
-    return whenDone(engine.holds.open(served, key, asked, floor), ({ decision, id, used: _, ...state }) => {
+    return whenDone(engine.holds.open(served, key, asked, floor), (answer) => {
+      const { decision, id, used: _, ...state } = answered(answer)
       const output = affordableOutput(engine, parameters, state.affordable)
       const more = { hold: id, ...state, ...(output !== undefined && { affordableOutput: output }), ttlMs: asked.ttlMs }
       replyTaken(response, served.policyOf(key), decision, id === undefined ? undefined : more)
@@ -80,6 +81,7 @@ function askedOf(engine: Engine, parameters: Parameters): WorkAsked {
     most: tokens('most') ?? Number.POSITIVE_INFINITY,
     over,
     ttlMs: parameters.milliseconds('ttlMs', LEAST_HOLD_MS, mostMs) ?? DEFAULT_HOLD_MS,
+    id: parameters.text('id'),
   }
 }
 

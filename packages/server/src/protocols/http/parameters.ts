@@ -121,6 +121,12 @@ export class Parameters {
     throw new Problem(400, 'PARAMETER_INVALID', 'call must be an integer of at least 1, larger than that of the call before')
   }
 
+  text(name: string): string | undefined {
+    const value = this.#values.get(name)
+    if (value === undefined || typeof value === 'string') return value
+    throw new Problem(400, 'PARAMETER_INVALID', `${name} must be a text`)
+  }
+
   /** One of several words. */
   word<Word extends string>(name: string, words: readonly Word[]): Word | undefined {
     const value = this.#values.get(name)

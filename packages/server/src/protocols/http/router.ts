@@ -4,7 +4,7 @@ import type { Guard } from '../guard.js'
 import { discardRest } from './body.js'
 import type { Handler, Routes, WholeHandler, WholeRequest, WholeResponse } from './handler.js'
 import { checkHost } from './host.js'
-import { Problem } from './problem.js'
+import { Problem, type ProblemCode } from './problem.js'
 import { splitTarget } from './query.js'
 import { replyProblem } from './reply.js'
 
@@ -97,10 +97,15 @@ function fail(response: ServerResponse, error: unknown, guard: Guard): void {
   }
 }
 
+const CODES: Partial<Record<PolicyError['code'], ProblemCode>> = {
+  POLICY_INVALID: 'POLICY_UNSUITABLE',
+  COST_INVALID: 'COST_INVALID',
+  OPTION_INVALID: 'PARAMETER_INVALID',
+}
+
 function asProblem(error: unknown, guard: Guard): Problem {
   if (error instanceof Problem) return error
-  if (error instanceof PolicyError && error.code === 'POLICY_INVALID') return new Problem(400, 'POLICY_UNSUITABLE', error.message)
-  if (error instanceof PolicyError) return new Problem(400, error.code === 'COST_INVALID' ? 'COST_INVALID' : 'KEY_INVALID', error.message)
+  if (error instanceof PolicyError) return new Problem(400, CODES[error.code] ?? 'KEY_INVALID', error.message)
   if (error instanceof TooManyHeldError)
     return new Problem(503, 'TOO_MANY_HELD', `${error.message}: nothing was taken`, [['Retry-After', '1']])
   // An outage is not a denial: 503, and the caller decides whether to let the request pass.

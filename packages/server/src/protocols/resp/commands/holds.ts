@@ -4,7 +4,7 @@ import type { CommandReader } from '../command-reader.js'
 import type { ReplyWriter } from '../reply-writer.js'
 import { keyOf, policyOf, shownMs, withoutPermits, writeDecision, writeSoft } from './policies.js'
 
-/** `SG.OPEN policy key [EXPECT tokens] [MOST tokens] [TTL ms] [OVER cut|wait|finish] [PRIORITY name]` */
+/** `SG.OPEN policy key [EXPECT tokens] [MOST tokens] [TTL ms] [OVER cut|wait|finish] [ID text] [PRIORITY name]` */
 export const open: Command = {
   ...ofHolds('sg.open', -3, 'Begins work whose cost is known only afterwards.'),
   keyAt: 2,
@@ -62,6 +62,7 @@ function askedIn(args: CommandReader): { readonly asked: WorkAsked; readonly pri
   let most = Number.POSITIVE_INFINITY
   let ttlMs = DEFAULT_HOLD_MS
   let over: WorkAsked['over'] = 'cut'
+  let id: string | undefined
   let priority: string | undefined
   for (let at = 3; at < args.count; at += 2) {
     const option = args.latin1(at).toUpperCase()
@@ -69,12 +70,13 @@ function askedIn(args: CommandReader): { readonly asked: WorkAsked; readonly pri
     else if (option === 'MOST') most = integer(args, at + 1)
     else if (option === 'TTL') ttlMs = integer(args, at + 1)
     else if (option === 'OVER') over = overOf(args.latin1(at + 1))
+    else if (option === 'ID') id = args.text(at + 1)
     else if (option === 'PRIORITY') priority = args.text(at + 1)
     else throw new CommandFault(SYNTAX_ERROR)
   }
   const mostMs = over === 'wait' ? MAX_HOLD_WAIT_MS : MAX_HOLD_MS
   if (ttlMs < 10 || ttlMs > mostMs) throw new CommandFault(`ERR TTL must be 10 to ${mostMs}, in milliseconds`)
-  return { asked: { expect, most, ttlMs, over }, priority }
+  return { asked: { expect, most, ttlMs, over, id }, priority }
 }
 
 function overOf(word: string): WorkAsked['over'] {
