@@ -29,6 +29,7 @@ const yamlOf = (storage: string): string => `
 listen: { port: 0 }
 policies:
   money: { algorithm: fixed-window, limit: ${LIMIT}, window: year }
+  other: { algorithm: fixed-window, limit: ${LIMIT}, window: year }
   tree:
     all-of:
       - { name: org, algorithm: fixed-window, limit: 100, window: year }
@@ -182,6 +183,9 @@ for (const [name, storage] of STORAGES) {
     const [number = ''] = hold.split('.')
     const placed = (...place: unknown[]) => `${number}.${Buffer.from(JSON.stringify(place)).toString('base64url')}`
     for (const other of [
+      placed('money', 'bob', 11 * LIMIT + 1, 0),
+      placed('other', 'bob', 11 * LIMIT, 0),
+      placed('money', 'eve', 11 * LIMIT, 0),
       placed('money', 'eve'),
       placed('none', 'bob'),
       placed('money', ['bob']),
@@ -193,8 +197,17 @@ for (const [name, storage] of STORAGES) {
       number.repeat(2),
     ]) {
       const { status } = await post(service, 'add', { hold: other, cost: 1, call: 1 })
-      assert.ok(status === 404 || status === 400, `${other}: ${status}`)
+      assert.equal(status, 404, other)
     }
+    const { body: tree } = await post(service, 'open', { policy: 'tree', key: ['bob', 'bea'], expect: 1 })
+    const [treeNumber] = (tree.hold as string).split('.')
+    const other = Buffer.from(JSON.stringify(['tree', ['bob', 'eve'], null, 0])).toString('base64url')
+    assert.equal(
+      (await post(service, 'add', { hold: `${treeNumber}.${other}`, cost: 1, call: 1 })).status,
+      404,
+      'of another key of a level',
+    )
+    assert.equal((await post(service, 'add', { hold: tree.hold, cost: 1, call: 1 })).status, 200)
     assert.equal((await post(service, 'add', { hold: hold.replace(number, '0'.repeat(32)), cost: 1, call: 1 })).status, 404)
     for (const cost of [-1, 0.5, 2 ** 53]) assert.equal((await post(service, 'add', { hold, cost, call: 1 })).status, 400)
     assert.equal((await post(service, 'add', { hold, cost: 5, call: 2 })).status, 200)

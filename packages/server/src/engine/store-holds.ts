@@ -26,14 +26,14 @@ export const MAX_HOLD_WAIT_MS = 60_000
 const NUMBER_BYTES = 16
 const LEAST_ID_LENGTH = 16
 const MOST_ID_LENGTH = 200
-const ID = /^([0-9a-f]{32})\.([A-Za-z0-9_-]+)$/
+const ID = /^[0-9a-f]{32}\.([A-Za-z0-9_-]+)$/
 /** Longer ids do not fit a request. */
 export const MAX_HOLD_ID_LENGTH = 12_000
 const NOT_ADDED = { used: 0, held: 0, over: 0, affordable: 0 }
 
 /**
  * Open work of policies whose keys are in a store, which keeps it: each call is one step there, any process answers, and none has anything to lose. An id is 128
- * random bits by which the store knows the hold, and the policy and key by which it is found. One who makes up the latter finds nothing.
+ * random bits, and the policy and keys of the hold. The store knows it by a hash of all that: one who changes any of it finds nothing.
  */
 export class StoreHolds {
   readonly #policyOf: (name: string) => ServedPolicy | undefined
@@ -52,7 +52,6 @@ export class StoreHolds {
   async open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Promise<Opened | HoldFault> {
     const { expect, most, ttlMs: ttl, over } = asked
     const keyName = nameOf(served, key)
-    const number = numberOf(keyName, asked.id)
     const isQueued = this.#waiting.isQueued(keyName)
     if (floor > 0 || isQueued) {
       const seen = await served.uncounted.peek(key, expect === 'learned' ? 1 : Math.min(expect, most), leaving(floor))
@@ -65,10 +64,10 @@ export class StoreHolds {
     // What it may cost as debt is bounded, as a close is.
     const bound = over === 'finish' ? Math.min(most, mostOf(served, key)) : most
     const place = [served.name, key, bound, over === 'wait' ? ttl : 0]
-    const id = `${number}.${Buffer.from(JSON.stringify(place)).toString('base64url')}`
+    const id = `${numberOf(keyName, asked.id)}.${Buffer.from(JSON.stringify(place)).toString('base64url')}`
     if (id.length > MAX_HOLD_ID_LENGTH) throw new PolicyError('KEY_INVALID', 'key', key, 'has levels whose keys are too long together')
     const options = { expect, ttl, over, ...(bound < Number.POSITIVE_INFINITY && { most: bound }) }
-    const answer = await this.#step(served, key, (holds) => holds.open(key, number, options))
+    const answer = await this.#step(served, key, (holds) => holds.open(key, hashOf(id), options))
     const { isDone, fault } = answer
     if (isFault(fault)) return { fault }
     const decision = served.spent(key, answer.decision)
@@ -113,15 +112,15 @@ export class StoreHolds {
     return served.reaching(() => step(byId))
   }
 
-  /** The number of a hold, and where it is; undefined for what is no id of this configuration. */
+  /** By what the store knows a hold, and where it is; undefined for what is no id of this configuration. */
   #found(id: string): readonly [number: string, place: Place] | undefined {
-    const [, number, place] = ID.exec(id) ?? []
-    const [policy, key, bound, waitMs] = number === undefined ? [] : placeIn(place as string)
+    const [, place] = ID.exec(id) ?? []
+    const [policy, key, bound, waitMs] = place === undefined ? [] : placeIn(place)
     const most = bound ?? Number.POSITIVE_INFINITY
     const served = typeof policy === 'string' ? this.#policyOf(policy) : undefined
     const isKey = typeof key === 'string' || (Array.isArray(key) && key.every((each) => typeof each === 'string'))
-    if (number === undefined || !served?.isShared || !isKey || typeof most !== 'number' || typeof waitMs !== 'number') return undefined
-    return [number, { served, key, most, waitMs: Math.min(waitMs, MAX_HOLD_WAIT_MS) }]
+    if (!served?.isShared || !isKey || typeof most !== 'number' || typeof waitMs !== 'number') return undefined
+    return [hashOf(id), { served, key, most, waitMs: Math.min(waitMs, MAX_HOLD_WAIT_MS) }]
   }
 }
 
@@ -137,8 +136,12 @@ export function numberOf(keyName: string, id: string | undefined): string {
     const mend = `must have ${LEAST_ID_LENGTH} to ${MOST_ID_LENGTH} characters that nobody guesses, such as a UUID`
     throw new PolicyError('OPTION_INVALID', 'id', id, mend)
   }
+  return hashOf(JSON.stringify([keyName, id]))
+}
+
+function hashOf(text: string): string {
   return createHash('sha256')
-    .update(JSON.stringify([keyName, id]))
+    .update(text)
     .digest('hex')
     .slice(0, 2 * NUMBER_BYTES)
 }

@@ -160,7 +160,7 @@ test('work that nobody renews lapses at no cost; heard of again it spends what i
 })
 
 test('what makes no sense is refused and spends nothing', async (t) => {
-  const { open, post, left } = await setUp(t)
+  const { open, post, left, service } = await setUp(t)
   const { hold } = (await open()).body
   const huge = 2 ** 53
   for (const cost of [-1, 0.5, huge, '1e3', null, {}, true, Number.NaN, -0.1]) {
@@ -170,6 +170,13 @@ test('what makes no sense is refused and spends nothing', async (t) => {
     }
     for (const option of ['expect', 'most']) assert.equal((await open({ [option]: cost })).status, 400, `${option} ${cost}`)
   }
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' } }
+  for (const path of ['open', 'add', 'close', 'take'])
+    for (const of of ['"expect":1e400', '"most":1e400', '"cost":1e400', '"cost":-1e400']) {
+      const named = path === 'add' || path === 'close' ? `"hold":"${hold}"` : '"policy":"money","key":"ada"'
+      const response = await fetch(`${service.url}/v1/${path}`, { ...init, body: `{${named},${of}}` })
+      assert.equal(response.status, 400, `${path} ${of}`)
+    }
   for (const [more, code] of [
     [{ expect: 0 }, 'COST_INVALID'],
     [{ most: 0 }, 'COST_INVALID'],

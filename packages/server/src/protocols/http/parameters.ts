@@ -74,7 +74,8 @@ export class Parameters {
   cost(name: TokensName, missing: number | undefined): Cost {
     const given = this.#values.get(name)
     const value = given === undefined ? missing : given
-    if (typeof value === 'number') return value
+    // That of 1e400 is infinite.
+    if (typeof value === 'number' && Number.isFinite(value)) return value
     if (typeof value === 'string' && DIGITS.test(value)) return Number(value)
     // The prices check what it has.
     if (isObject(value)) return value as Usage
