@@ -13,7 +13,7 @@ const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly u
   // Half of it are source maps.
   sluicegate: { size: 1_230_000, unpackedSize: 5_880_000 },
   // What it uses of the library is in it.
-  'sluicegate-server': { size: 653_000, unpackedSize: 2_400_000 },
+  'sluicegate-server': { size: 656_000, unpackedSize: 2_405_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */

@@ -205,3 +205,23 @@ test('histories of random calls, repeated ones among them, spend what each call 
     engine.close()
   }
 })
+
+test('where all places are taken, work that has spent nothing for 15 s makes room for others, and no other work does', (t) => {
+  const { engine, clock, served, open, add } = setUp(t, 'algorithm: fixed-window, limit: 1000000, window: year')
+  const asked = { expect: 1, ttlMs: 3_600_000 }
+  const ids: string[] = []
+  for (let i = 0; i < 100_000; i++) ids.push(open(asked, `key ${i % 50}`).id ?? assert.fail())
+  const [spent, renewed, first, second] = ids as [string, string, string, string]
+  add(spent, 1)
+  assert.throws(() => open(asked), TooManyHeldError)
+  clock.advance(14_999)
+  add(renewed, 0)
+  assert.throws(() => open(asked), TooManyHeldError)
+  clock.advance(1)
+  assert.equal(open(asked).decision.allowed, true)
+  assert.deepEqual([engine.holds.add(first, 1), engine.holds.close(first)], [{ fault: 'unknown' }, { fault: 'unknown' }])
+  for (const id of [spent, renewed, second]) assert.equal(add(id, 1).isAdded, true)
+  assert.deepEqual([served().holds.open, served().holds.held, served().holds.lapsed], [100_000, 99_997, 1])
+  const key = served().uncounted.peek('key 2', 1) as Decision
+  assert.equal(key.remaining, 1_000_000 - 2_000 + 1, 'nothing is held for what made room')
+})

@@ -48,6 +48,8 @@ interface Ended {
 export class Holds implements HoldVerbs {
   readonly #held: HeldById<Entry>
   readonly #ended = new Map<string, Ended>()
+  /** Work that has spent nothing, the one that is silent for the longest first. */
+  readonly #unspent = new Set<string>()
   readonly #nowMs: () => number
   readonly #costs: Costs
   /** Of policies whose keys are in a store. */
@@ -72,6 +74,7 @@ export class Holds implements HoldVerbs {
     const id = numberOf(keyName, asked.id)
     const known = this.#held.get(id) ?? this.#endedNow(id)?.entry
     if (known !== undefined) return this.#openedBefore(id, known)
+    if (this.#held.size >= MAX_HOLDS) this.#makeRoom()
     this.#held.requireRoom(keyName)
     if (floor === 0) return this.#opened(served, key, asked, keyName, id)
     const least = asked.expect === 'learned' ? 1 : Math.min(asked.expect, asked.most)
@@ -160,6 +163,7 @@ export class Holds implements HoldVerbs {
     this.#count(entry, state)
     served.holds.open++
     this.#held.add(keyName, entry, asked.ttlMs, id)
+    this.#unspent.add(id)
     return opened
   }
 
@@ -173,6 +177,7 @@ export class Holds implements HoldVerbs {
       this.#count(entry, state)
       entry.heardMs = this.#nowMs()
       this.#held.renew(id, work.asked.ttlMs)
+      if (this.#unspent.delete(id) && state.used === 0) this.#unspent.add(id)
       if (isAdded) return { isAdded, ...state }
       work.served.holds.cut++
       if (isBounded || cost > work.asked.most - state.used) return { isAdded, ...state }
@@ -199,6 +204,17 @@ export class Holds implements HoldVerbs {
     entry.work.served.holds.open++
   }
 
+  /** Of all places: those of work that was opened to hold them, and spends nothing, are not kept for long. */
+  #makeRoom(): void {
+    const [id] = this.#unspent
+    const entry = id === undefined ? undefined : this.#held.get(id)
+    if (id === undefined || entry === undefined || entry.heardMs + DEFAULT_HOLD_MS > this.#nowMs()) return
+    this.#held.remove(id)
+    this.#lapse(id, entry)
+    this.#ended.delete(id)
+    entry.work.close(undefined)
+  }
+
   #lapse(id: string, entry: Entry): void {
     const { holds } = entry.work.served
     holds.open--
@@ -209,6 +225,7 @@ export class Holds implements HoldVerbs {
 
   #end(id: string, entry: Entry, closed: Ended['closed'], untilMs: number): void {
     this.#ended.delete(id)
+    this.#unspent.delete(id)
     this.#ended.set(id, { entry, untilMs, closed })
     for (const oldest of this.#ended.keys()) {
       if (this.#ended.size <= MAX_ENDED) break
@@ -230,6 +247,7 @@ export class Holds implements HoldVerbs {
     const gone = (error: unknown): HoldFault => {
       if (!(error instanceof StoreError && error.code === 'CLOSED')) throw error
       const entry = this.#held.remove(id)
+      this.#unspent.delete(id)
       if (entry !== undefined) entry.work.served.holds.open--
       return { fault: 'unknown' }
     }
