@@ -11,9 +11,9 @@ const IMPORTED = new Set<Published>(['sluicegate'])
 /** The most bytes of each, as downloaded and as installed. */
 const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
   // Half of it are source maps.
-  sluicegate: { size: 1_230_000, unpackedSize: 5_880_000 },
+  sluicegate: { size: 1_230_000, unpackedSize: 5_895_000 },
   // What it uses of the library is in it.
-  'sluicegate-server': { size: 656_000, unpackedSize: 2_405_000 },
+  'sluicegate-server': { size: 657_000, unpackedSize: 2_410_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */
