@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { resolve } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import { option, text, type ValuesOf } from './option.js'
@@ -72,8 +72,12 @@ export function readTls(files: TlsFiles, folder: string, fault: TlsFault, before
   }
   if (faults.length === 0) {
     try {
-      createSecureContext({ cert: tls.cert, key: tls.key, ...(tls.clientCa !== undefined && { ca: tls.clientCa }) })
-      return tls
+      const reason = pairFault(tls.cert, tls.key)
+      if (reason !== undefined) faults.push(['cert', reason])
+      else {
+        createSecureContext({ cert: tls.cert, key: tls.key, ...(tls.clientCa !== undefined && { ca: tls.clientCa }) })
+        return tls
+      }
     } catch (error) {
       // The system's message names neither file.
       faults.push(['cert', `is no certificate for this key, or one of the files is not PEM: ${(error as Error).message}`])
@@ -87,6 +91,20 @@ export function readTls(files: TlsFiles, folder: string, fault: TlsFault, before
   return undefined
 }
 
+/** Why a key is not that of the first certificate. OpenSSL takes a key of another kind without a word, and then no handshake succeeds. */
+function pairFault(cert: string, key: string): string | undefined {
+  const own = createPrivateKey(key)
+  const nth = (cert.match(CERTIFICATE) ?? []).findIndex((block) => new X509Certificate(block).checkPrivateKey(own))
+  if (nth === 0) return undefined
+  return nth < 0
+    ? 'is no certificate for this key'
+    : `begins with a certificate of another key: the service's own, the ${ordinal(nth)} here, comes first, then its chain`
+}
+
+function ordinal(index: number): string {
+  return ['first', 'second', 'third'][index] ?? `${index + 1}th`
+}
+
 /** What a file in PEM has to have. */
 export type PemKind = 'certificates' | 'key'
 
@@ -96,10 +114,17 @@ export function readPem(file: string, kind: PemKind): { readonly pem: string; re
     const pem = readBytes(file, MAX_BYTES).toString('latin1')
     if (pem.trim() === '') return { pem, reason: 'is an empty file' }
     if (kind === 'certificates') return { pem, reason: certificatesFault(pem) }
-    return { pem, reason: /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem) ? undefined : 'has no private key in PEM' }
+    return { pem, reason: keyFault(pem) }
   } catch (error) {
     return { pem: '', reason: `cannot be read: ${(error as Error).message}` }
   }
+}
+
+/** Why a text is no key. Of an encrypted one the runtime would ask the terminal for its passphrase. */
+function keyFault(pem: string): string | undefined {
+  if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)) return 'has no private key in PEM'
+  const isEncrypted = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem)
+  return isEncrypted ? 'is encrypted: give a key without a passphrase, as "openssl pkey -in KEY -out NEW" writes it' : undefined
 }
 
 /** Why a text is no list of certificates. Node takes text without any for one, and would trust nobody, or everybody. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
@@ -178,6 +179,18 @@ test('a certificate that cannot be used is a fault of the file', async (t) => {
     assert.ok(faultOf(`{ cert: ${name}, key: server.key }`).includes(`tls.cert: ${reason}`), name)
   }
   assert.match(faultOf('{ cert: server.pem, key: empty.pem }'), /tls\.key: is an empty file/)
+  // OpenSSL loads a key of another kind beside the certificate, and no handshake succeeds.
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
+  const { privateKey: rsa } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const secret = { cipher: 'aes-256-cbc', passphrase: 'x' }
+  const own = createPrivateKey(readFileSync(join(folder, 'server.key')))
+  const other = own.asymmetricKeyType === 'ec' ? rsa : privateKey
+  writeFileSync(join(folder, 'other.key'), other.export({ format: 'pem', type: 'pkcs8' }))
+  writeFileSync(join(folder, 'secret.key'), own.export({ format: 'pem', type: 'pkcs8', ...secret }))
+  writeFileSync(join(folder, 'turned.pem'), whole + readFileSync(join(folder, 'server.pem'), 'utf8'))
+  assert.match(faultOf('{ cert: server.pem, key: other.key }'), /tls\.cert: is no certificate for this key/)
+  assert.match(faultOf('{ cert: server.pem, key: secret.key }'), /tls\.key: is encrypted: give a key without a passphrase/)
+  assert.match(faultOf('{ cert: turned.pem, key: server.key }'), /tls\.cert: begins with a certificate of another key: .*the second here/)
 })
 
 test('certificates and tokens are read again; a pair that does not match yet leaves the old one, and the rest is in force', async (t) => {
