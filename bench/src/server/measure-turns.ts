@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { Agent, get } from 'node:http'
 import { connect } from 'node:http2'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
@@ -44,9 +42,7 @@ if (!isMainThread) await probed(workerData as { url: string; seconds: number })
 /** Takes beside quiet, then beside each of the others. */
 export async function measureTurns({ seconds, policies }: TurnEffort): Promise<TurnFigure[]> {
   const config = configOf(policies, 0)
-  const rules = join(mkdtempSync(join(tmpdir(), 'sluicegate-bench-')), 'rules.yaml')
-  writeFileSync(rules, RULES)
-  const service = await ServiceProcess.start(['--config', rules], SLUICEGATE, { config, ofNode: ['--import', METER] })
+  const service = await ServiceProcess.start([], SLUICEGATE, { config, rules: RULES, ofNode: ['--import', METER] })
   const figures: TurnFigure[] = []
   try {
     for (const [beside, load] of loadsOf(service, policies)) {
@@ -64,7 +60,6 @@ export async function measureTurns({ seconds, policies }: TurnEffort): Promise<T
     }
   } finally {
     await service.stop()
-    rmSync(dirname(rules), { recursive: true })
   }
   return figures
 }
@@ -153,7 +148,12 @@ async function probed({ url, seconds }: { readonly url: string; readonly seconds
   for (let nth = 0; nth * EACH_MS < seconds * 1_000; nth++) {
     const dueMs = startMs + nth * EACH_MS
     await sleep(Math.max(0, dueMs - performance.now()))
-    under.push(fetched(url, agent).then(() => void latencies.push(performance.now() - dueMs)))
+    under.push(
+      fetched(url, agent).then((status) => {
+        if (status !== 200) throw new Error(`a take was answered with ${status}`)
+        latencies.push(performance.now() - dueMs)
+      }),
+    )
   }
   await Promise.all(under)
   agent.destroy()

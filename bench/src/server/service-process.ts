@@ -42,14 +42,18 @@ export class ServiceProcess {
   static async start(
     flags: readonly string[] = [],
     program = SLUICEGATE,
-    { config = CONFIG, ofNode = [] }: { readonly config?: string; readonly ofNode?: readonly string[] } = {},
+    {
+      config = CONFIG,
+      rules,
+      ofNode = [],
+    }: { readonly config?: string; readonly rules?: string; readonly ofNode?: readonly string[] } = {},
   ): Promise<ServiceProcess> {
     const ports = (await freePorts(3)) as unknown as Ports
     const folder = mkdtempSync(join(tmpdir(), 'sluicegate-bench-'))
-    const file = configIn(folder)
-    writeFileSync(file, config)
+    writeFileSync(configIn(folder), config)
+    if (rules !== undefined) writeFileSync(join(folder, 'rules.yaml'), rules)
     const [http, grpc, resp] = ports.map((port) => `127.0.0.1:${port}`)
-    const args = ['serve', '--config', file, '--http', http, '--grpc', grpc, '--resp', resp, ...flags] as string[]
+    const args = ['serve', '--config', folder, '--http', http, '--grpc', grpc, '--resp', resp, ...flags] as string[]
     const startMs = performance.now()
     const child = spawn(process.execPath, [...ofNode, program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
     child.stdout?.resume()

@@ -70,6 +70,11 @@ test('check and serve print every fault of an invalid file, with its place, and 
   }
 })
 
+test('a service without a listener is an error', async (t) => {
+  const { code, err } = await ended(sluicegate(t, 'serve', '--config', configFile(t, TWO_POLICIES), '--http', 'off'))
+  assert.deepEqual([code, err], [1, 'sluicegate: every listener is off: give one an address, such as --http 127.0.0.1:8080\n'])
+})
+
 test('--version and --help answer and exit with 0', async (t) => {
   assert.deepEqual(await ended(sluicegate(t, '--version')), { code: 0, out: `${VERSION}\n`, err: '' })
   const { code, out } = await ended(sluicegate(t, '--help'))
@@ -83,6 +88,9 @@ const MISUSE: readonly [args: string[], message: RegExp][] = [
   [['serve'], /--config PATH/],
   [['serve', '--confg', 'a.yaml'], /unknown option '--confg' \(Did you mean --config\?\)/],
   [['serve', '--config', 'a.yaml', 'more'], /too many arguments/],
+  [['serve', '--config', EXAMPLE, '-c', EXAMPLE], /--config is given twice: give a folder/],
+  [['serve', '--config', ''], /the path of the configuration is empty/],
+  [['check', ''], /the path of the configuration is empty/],
   [['serve', '--config', EXAMPLE, '--port', '70000'], /--port must be from 0 to 65535, not "70000"/],
   [['serve', '--config', EXAMPLE, '--drain', 'soon'], /--drain must be a time of at most 1h, for example 10s, 500ms or 0, not "soon"/],
   [['serve', '--config', EXAMPLE, '--max-connections', '0'], /--max-connections must be from 1 to 1000000, not "0"/],

@@ -71,10 +71,18 @@ const option = (flags: string, text = '', variable?: string): Option => {
   return variable === undefined ? made : made.env(variable)
 }
 
+/** One path: of several the last would be in force without a word. */
+function configOption(text: string): Option {
+  return option('-c, --config <path>', text, ENVIRONMENT.config).argParser((path: string, before: string | undefined) => {
+    if (before !== undefined) throw new UsageError('--config is given twice: give a folder, whose files are read together')
+    return path
+  })
+}
+
 program
   .command('serve')
   .description('serve the policies of a file, or of the files of a folder; options win over the environment, and that over the files')
-  .addOption(option('-c, --config <path>', 'file or folder', ENVIRONMENT.config))
+  .addOption(configOption('file or folder'))
   .addOption(option('--http <addr>', 'HTTP, metrics and the page (default 127.0.0.1:8080)', ENVIRONMENT.http))
   .addOption(option('--grpc <addr>', 'gRPC for Envoy (default off)', ENVIRONMENT.grpc))
   .addOption(option('--resp <addr>', 'the protocol of Redis (default off)', ENVIRONMENT.resp))
@@ -132,7 +140,7 @@ program
   .command('check')
   .description('print every fault of a file or folder, with line and column; exit code 1 if there is one')
   .argument('[path]', 'file or folder')
-  .addOption(option('-c, --config <path>', 'the same', ENVIRONMENT.config))
+  .addOption(configOption('the same'))
   .addOption(option('--json', 'print faults as JSON'))
   .allowExcessArguments(false)
   .action(async (path: string | undefined, texts: { config?: string; json?: true }) => {
@@ -325,6 +333,7 @@ try {
 function pathOf(argument: string | undefined, config: string | undefined): string {
   const path = argument ?? config
   if (path === undefined) throw new UsageError('say which file or folder: --config PATH')
+  if (path === '') throw new UsageError('the path of the configuration is empty: say which file or folder')
   return path
 }
 

@@ -1,7 +1,7 @@
 import { type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { UsageError, whenOutputFails } from 'sluicegate-commands/terminal/usage-error.js'
-import type { Config, ListenerName, StopTimes } from 'sluicegate-config/config.js'
+import { type Config, LISTENER_NAMES, type ListenerName, type StopTimes } from 'sluicegate-config/config.js'
 import { type ListenAddress, listenAddressText } from 'sluicegate-config/listen-address.js'
 import { describePolicy } from 'sluicegate-config/policy-text.js'
 import { timeSpanText } from 'sluicegate-config/time-span.js'
@@ -40,7 +40,9 @@ export async function serve(source: ConfigSource, { json }: ServeOptions): Promi
   if (slot !== undefined) return (await import('../processes/worker.js')).serveWorker(source, slot, explained)
   const read = endOnHungReads()
   const config = source.read()
-  const { stop } = config
+  const { stop, listen } = config
+  if (LISTENER_NAMES.every((name) => listen[name] === undefined))
+    throw new UsageError('every listener is off: give one an address, such as --http 127.0.0.1:8080', 1)
   const log = createLog(config.log.level)
   const service = await startAll(config, source, log).catch((error: NodeJS.ErrnoException & { listener?: ListenerName }) => {
     throw explained(error, config)
