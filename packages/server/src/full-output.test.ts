@@ -61,17 +61,24 @@ longTest('a command whose output is full says so and ends with 1', async (t) => 
   writeFileSync(config, POLICIES)
   writeFileSync(log, '203.0.113.9 - - [18/Nov/2024:16:55:37 +0000] "GET / HTTP/1.1" 200 5\n'.repeat(50))
   const full = openSync('/dev/full', 'w')
-  for (const args of [['--help'], ['check', config], ['replay', log, '--config', config]]) {
+  const once30 = ['--once', '--block', '30']
+  const cases = [
+    { args: ['--help'] },
+    { args: ['check', config] },
+    { args: ['replay', log, '--config', config] },
+    {
+      args: ['gate', '--follow', log, ...once30, '--json'],
+      what: /^sluicegate: \d+ lines could not be written: ENOSPC: no space left on device, write\n$/,
+    },
+  ]
+  for (const { args, what = /^sluicegate: the output cannot be written: ENOSPC: no space left on device, write\n$/ } of cases) {
     const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', full, 'pipe'] })
     let err = ''
     child.stderr?.on('data', (text) => {
       err += text
     })
-    assert.deepEqual(
-      [await once(child, 'close'), err],
-      [[1, null], 'sluicegate: the output cannot be written: ENOSPC: no space left on device, write\n'],
-      args[0],
-    )
+    assert.deepEqual(await once(child, 'close'), [1, null], `${args[0]}: ${err}`)
+    assert.match(err, what, args[0])
   }
   for (const option of ['--html', '--denials']) {
     const { code, err } = await ended(sluicegate(t, 'replay', log, '--config', config, option, '/dev/full'))

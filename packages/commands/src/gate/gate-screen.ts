@@ -1,6 +1,6 @@
 import type { GateStats, TopKey, VerdictChange, VerdictInForce } from 'sluicegate/gate'
 import { LineOutput } from '../terminal/line-output.js'
-import { outputFailed, printable } from '../terminal/usage-error.js'
+import { outputFailed, printable, say } from '../terminal/usage-error.js'
 
 const CLEAR = '\x1b[H\x1b[J'
 const TOP_KEYS = 10
@@ -17,8 +17,19 @@ export interface GateScreen {
 export function gateOutput(isJson: boolean): GateScreen {
   const lostLine = (lost: number): string =>
     isJson ? `${JSON.stringify({ event: 'lost', lines: lost })}\n` : `${lost} lines are lost: the output had no room for them\n`
-  const output = LineOutput.to(1, lostLine, outputFailed)
-  process.on('exit', () => output.flush())
+  let fault: NodeJS.ErrnoException | undefined
+  const output = LineOutput.to(1, lostLine, (error) => {
+    fault = error
+    outputFailed(error)
+  })
+  process.on('exit', () => {
+    output.flush()
+    const { waiting, lost } = output.counts
+    // Whoever closed it has read enough.
+    if (waiting + lost === 0 || fault?.code === 'EPIPE' || fault?.code === 'EBADF') return
+    process.exitCode = 1
+    say(`sluicegate: ${waiting + lost} lines could not be written: ${fault?.message}\n`)
+  })
   return {
     isTTY: process.stdout.isTTY,
     get columns() {

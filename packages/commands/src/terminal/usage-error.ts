@@ -77,7 +77,8 @@ export function outputFailed(error: NodeJS.ErrnoException): void {
   failed(error)
 }
 
-function say(text: string): void {
+/** Writes to the error output, if that takes anything. */
+export function say(text: string): void {
   try {
     writeSync(2, text)
   } catch {
