@@ -12,6 +12,7 @@ function watched() {
   const news: StoreNews[] = []
   const store = {
     answer: 'good' as Answer,
+    mend: undefined as string | undefined,
     looks: 0,
     renewedMs: [] as number[],
     look(): Promise<void> {
@@ -19,7 +20,9 @@ function watched() {
       if (store.answer === 'good') return Promise.resolve()
       if (store.answer === 'silent') return new Promise(() => undefined)
       return Promise.reject(
-        store.answer === 'lost' ? new Error('lost') : new StoreRefusal('READONLY', { isPartial: store.answer === 'part' }),
+        store.answer === 'lost'
+          ? new Error('lost')
+          : new StoreRefusal('READONLY', { isPartial: store.answer === 'part', mend: store.mend }),
       )
     },
     renew: () => store.renewedMs.push(clock.nowMs()) > 0,
@@ -71,6 +74,21 @@ for (const answer of ['refused', 'silent', 'lost'] as const) {
     assert.equal(store.looks, looks)
   })
 }
+
+test('an outage that goes on for another reason says that at once, each reason once a minute', async () => {
+  const { store, watch, news, pass } = watched()
+  const started = watch.start(2_000)
+  await pass(100)
+  await started
+  store.answer = 'refused'
+  for (const mend of ['promote it', 'make room', 'promote it', 'make room']) {
+    store.mend = mend
+    await pass(5_000)
+  }
+  const said = news.map((each) => (each.isReachable ? 'sound' : (each.error as StoreRefusal).mend))
+  assert.deepEqual(said, ['promote it', 'make room'])
+  watch.end()
+})
 
 test('while a part of a store refuses, the connections to the others are replaced ever more seldom', async () => {
   const { store, watch, pass } = watched()

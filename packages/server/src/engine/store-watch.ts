@@ -33,7 +33,7 @@ export class StoreRefusal extends Error {
 
 type FaultKind = 'lost' | 'silent' | 'refused'
 
-/** What a {@link StoreWatch} says: at the first failure of each kind, once a minute while an outage lasts, and at its end. */
+/** What a {@link StoreWatch} says: at the first failure of each kind and with each advice, once a minute while an outage lasts, and at its end. */
 export type StoreNews =
   | { readonly isReachable: true; readonly outMs: number }
   | { readonly isReachable: false; readonly kind: FaultKind; readonly error: Error; readonly outMs: number }
@@ -41,7 +41,8 @@ export type StoreNews =
 /** An outage. */
 interface Failing {
   readonly sinceMs: number
-  readonly said: Set<FaultKind>
+  /** Kinds, each with what to do. */
+  readonly said: Set<string>
   kind: FaultKind
   error: Error
   sayMs: number
@@ -208,10 +209,13 @@ export class StoreWatch {
   #sayFailing(): void {
     const failing = this.#failing
     const nowMs = this.#clock.nowMs()
-    if (failing === undefined || (nowMs < failing.sayMs && failing.said.has(failing.kind))) return
-    failing.said.add(failing.kind)
+    if (failing === undefined) return
+    const { kind, error } = failing
+    const cause = `${kind} ${error instanceof StoreRefusal ? error.mend : ''}`
+    if (nowMs < failing.sayMs && failing.said.has(cause)) return
+    failing.said.add(cause)
     failing.sayMs = nowMs + SAY_MS
-    this.#say({ isReachable: false, kind: failing.kind, error: failing.error, outMs: nowMs - failing.sinceMs })
+    this.#say({ isReachable: false, kind, error, outMs: nowMs - failing.sinceMs })
   }
 
   #jittered(ms: number): number {
