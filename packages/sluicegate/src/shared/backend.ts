@@ -267,10 +267,16 @@ export interface CancelSignal {
 /** The signal of one caller. Where a backend makes one call to its store for several callers, it says here which: that call fails once. */
 export interface CallerSignal extends CancelSignal {
   /**
-   * `call`: an object for each call to the store, the newest one of those that this caller waits for. When the store answered last that others
-   * had changed the key first, `overtakenMs`, or keep it locked, `lockedMs`: by the limiter's clock.
+   * `call`: an object for each call to the store, the newest one of those that this caller waits for. `overtakenMs`, `locked`: when the store
+   * answered last that others had changed the keys first, or kept them locked, by the limiter's clock.
    */
-  partOf?: { readonly call: object; readonly overtakenMs?: number | undefined; readonly lockedMs?: number | undefined } | undefined
+  partOf?:
+    | {
+        readonly call: object
+        readonly overtakenMs?: number | undefined
+        readonly locked?: { readonly atMs: number; readonly keys: readonly string[] } | undefined
+      }
+    | undefined
 }
 
 /** What a backend without such holds says. */

@@ -82,13 +82,13 @@ test('bursts that fail twice are answered as soon as the store answers again', a
   limiter.close()
 })
 
-/** A store far away in which others change the key `hot` each time before a swap comes, and keep `locked`. */
+/** A store far away in which others change the key `hot` each time before a swap comes, and keep those that begin with `locked`. */
 function contended(clock: ReturnType<typeof manualClock>) {
   const memory = memoryStore({ clock })
-  const far = { isSilent: false, store: memory as CasStore }
+  const far = { isSilent: false }
   const later = (): Promise<void> => new Promise((resolve) => far.isSilent || clock.after?.(5, resolve))
   let versions = 0
-  far.store = {
+  const store: CasStore = {
     name: 'contended',
     read: async (key) => {
       await later()
@@ -96,30 +96,31 @@ function contended(clock: ReturnType<typeof manualClock>) {
     },
     swap: async (swap) => {
       await later()
-      if (!/:(hot|locked)$/.test(swap.key)) return memory.swap(swap)
+      if (!/:(hot|locked\d?)$/.test(swap.key)) return memory.swap(swap)
       const state = await memory.read(swap.key)
       return { swapped: false, state: { ...state, version: swap.key.endsWith('hot') ? ++versions : swap.version } }
     },
   }
-  return far
+  const limiter = createLimiter(POLICY, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeout: 100 })
+  const sourceOf = async (key: string): Promise<string> => {
+    let source: string | undefined
+    void Promise.resolve(limiter.take(key)).then((decision) => {
+      source = decision.source
+    })
+    while (source === undefined) {
+      await turns(4)
+      clock.advance(1)
+    }
+    return source
+  }
+  return Object.assign(far, { limiter, sourceOf })
 }
 
 for (const key of ['hot', 'locked']) {
   test(`a key that is ${key} ends by the timeout and opens no circuit; a store that falls silent does`, async () => {
     const clock = manualClock(1_700_000_000_000)
     const far = contended(clock)
-    const limiter = createLimiter(POLICY, { store: casStore(far.store), clock, mode: 'exact', outage: 'closed', timeout: 100 })
-    const sourceOf = async (key: string): Promise<string> => {
-      let source: string | undefined
-      void Promise.resolve(limiter.take(key)).then((decision) => {
-        source = decision.source
-      })
-      while (source === undefined) {
-        await turns(4)
-        clock.advance(1)
-      }
-      return source
-    }
+    const { limiter, sourceOf } = far
     for (let i = 0; i < 5; i++) assert.equal(await sourceOf(key), 'outage')
     assert.deepEqual([await sourceOf('other'), limiter.stats().openCircuits], ['store', 0])
     far.isSilent = true
@@ -132,6 +133,17 @@ for (const key of ['hot', 'locked']) {
     limiter.close()
   })
 }
+
+test('a store of which every key is locked is out, and the next probe of a key that is free ends it', async () => {
+  const clock = manualClock(1_700_000_000_000)
+  const { limiter, sourceOf } = contended(clock)
+  for (let i = 0; i < 6; i++) await sourceOf(`locked${i % 3}`)
+  assert.equal(limiter.stats().openCircuits, 1)
+  clock.advance(101)
+  for (let i = 0; i < 3; i++) await sourceOf(`locked${i}`)
+  assert.equal(await sourceOf('other'), 'store', 'probes of locked keys make the pause no longer')
+  limiter.close()
+})
 
 test('a store that can be read but not written is an outage, with its own error and after few calls; a denial is still its own', async () => {
   const clock = manualClock(1_700_000_000_000)

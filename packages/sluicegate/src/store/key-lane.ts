@@ -77,7 +77,7 @@ export class KeyLane {
   /** The newest call to the store that its callers wait for. */
   call = {}
   overtakenMs: number | undefined
-  lockedMs: number | undefined
+  locked: { readonly atMs: number; readonly keys: readonly string[] } | undefined
   /** A call waits for this lane to end: no other joins. */
   isClosed = false
   /** Keys of this lane that nobody else may have before it ends, as it is closed. */
@@ -174,7 +174,7 @@ export class KeyLane {
       if (outcome.swapped) this.settle(attempt)
       // Nobody has written: somebody keeps a lock.
       else if (outcome.states.every(({ version }, i) => version === versions[i])) {
-        this.lockedMs = calls.nowMs()
+        this.locked = { atMs: calls.nowMs(), keys: attempt.keys }
         await calls.pause(LOCK_PAUSE_MS * (0.5 + Math.random()))
       } else this.overtakenMs = calls.nowMs()
     }

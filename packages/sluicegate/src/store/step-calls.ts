@@ -41,7 +41,7 @@ class Asked {
   readonly callers: Caller[] = []
   /** The newest call to the store that its callers wait for. */
   call: object = {}
-  lockedMs: number | undefined
+  locked: { readonly atMs: number; readonly keys: readonly string[] } | undefined
   /** Others were faster, or keep a key locked: it goes alone. */
   isAlone = false
   /** Of a take: what it takes. */
@@ -224,7 +224,7 @@ export class StepCalls {
       // Locked by others for longer than a call waits: what else takes this key goes alone too, until one of them is answered.
       if (isAlone) for (const { key } of asked.steps) this.locked.add(key)
       asked.isAlone = true
-      asked.lockedMs = this.calls.nowMs()
+      asked.locked = { atMs: this.calls.nowMs(), keys: asked.steps.map(({ key }) => key) }
       this.waiting.unshift(asked)
       return
     }

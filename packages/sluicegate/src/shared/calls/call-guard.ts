@@ -13,6 +13,9 @@ const SLOTS_TOGETHER = 256
 /** A probe ends by its timeout, which a process that stands still makes longer; after so many of them it counts as lost. */
 const LOST_TIMEOUTS = 10
 
+/** More of them are one failure each time. */
+const MOST_LOCKED = 100
+
 /** The answer of a primary that does not serve a policy of this name. */
 const NAME_UNKNOWN = 'NAME_UNKNOWN'
 
@@ -161,7 +164,7 @@ export class PendingCall<Answer> extends Expiring implements CallerSignal {
 /**
  * Calls to a backend within bounded time. A call that takes longer fails, and after consecutive failures the circuit of its server opens.
  * Rejects with `OUTAGE`. A {@link KeyFault} fails its call and is a sign of life at the same time: it opens no circuit. Neither does a key that
- * others change all the time, or keep locked.
+ * others change all the time; keys that others keep locked are one failure each.
  */
 export class CallGuard implements CallListener {
   readonly counts: CallCounts = { answered: 0, failed: 0, timedOut: 0, circuitsOpened: 0, charged: 0 }
@@ -178,6 +181,8 @@ export class CallGuard implements CallListener {
   /** One for each server or group of slots. */
   private readonly breakers = new Map<string | undefined, CircuitBreaker>()
   private readonly isInner: boolean
+  /** Keys that others keep locked, since the last answer: each is one failure, as a table may be locked, too. */
+  private readonly locked = new Set<string>()
 
   /** @param isInner another guard around this one has the circuits: none opens here. */
   constructor(places: CallPlaces, clock: Clock, timeoutMs: number, events: CallEvents = NO_EVENTS, isInner = false) {
@@ -255,16 +260,31 @@ export class CallGuard implements CallListener {
 
   timedOut(call: EndedCall): void {
     this.counts.timedOut++
-    const isOvertaken = this.isRecent(call.partOf?.overtakenMs)
-    if (!isOvertaken && !this.isRecent(call.partOf?.lockedMs)) {
+    const { server, round, partOf } = call
+    const breaker = this.breakerOf(server)
+    const { overtakenMs, locked } = partOf ?? {}
+    if (this.isRecent(overtakenMs)) {
+      this.counts.failed++
+      call.reject(outage(`answers, but for ${this.timeoutMs} ms others changed the key each time`))
+      this.alive(call)
+    } else if (!this.isRecent(locked?.atMs)) {
       this.out(call, outage(`did not answer within ${this.timeoutMs} ms`))
-      return
+    } else {
+      const error = outage(`answers, but for ${this.timeoutMs} ms others kept the key locked`)
+      if (!breaker.isOpen && this.isFirstLocked(locked?.keys ?? [])) this.out(call, error)
+      else {
+        // Says nothing of other keys, of which the next probe may be.
+        this.counts.failed++
+        call.reject(error)
+        breaker.untried(round)
+      }
     }
-    this.counts.failed++
-    call.reject(outage(`answers, but for ${this.timeoutMs} ms others ${isOvertaken ? 'changed the key each time' : 'kept the key locked'}`))
-    if (isOvertaken) this.alive(call)
-    // Says nothing of other keys: a store that cannot commit keeps rows locked, too.
-    else this.breakerOf(call.server).untried(call.round)
+  }
+
+  private isFirstLocked(keys: readonly string[]): boolean {
+    const isFirst = !keys.some((key) => this.locked.has(key))
+    for (const key of keys) if (this.locked.size < MOST_LOCKED) this.locked.add(key)
+    return isFirst
   }
 
   /** Whether one call can change the keys together. */
@@ -312,6 +332,7 @@ export class CallGuard implements CallListener {
   }
 
   private alive({ server }: EndedCall): void {
+    if (this.locked.size > 0) this.locked.clear()
     if (this.breakerOf(server).succeeded()) this.events.outage(server, false)
     this.events.answered()
   }
