@@ -108,15 +108,36 @@ export class OwnedPolicy {
     const { limiter } = this
     const nowUs = this.nowUs()
     const latestFirst = [...workers].flatMap((each) => each.ahead(nowUs)).sort((a, b) => b.order - a.order)
-    const lifted = latestFirst.slice(0, MOST_MOVED).filter(({ booking }) => limiter.unbook?.(booking))
-    return () => {
-      for (const ahead of lifted.reverse()) ahead.booking = limiter.book(ahead.booking.key, ahead.booking.cost, Number.POSITIVE_INFINITY)
+    const lifted: BookedAhead[] = []
+    const bookAgain = (): void => bookAnew(limiter, lifted.reverse())
+    try {
+      for (const ahead of latestFirst.slice(0, MOST_MOVED)) if (limiter.unbook?.(ahead.booking)) lifted.push(ahead)
+    } catch (error) {
+      bookAgain()
+      throw error
     }
+    return bookAgain
   }
 
   private kept(policy: Policy): Policy {
     return policyUnderLease(policy, leaseUsOf(horizonMsFor(policy, this.longestMs)))
   }
+}
+
+/** In this order, each whatever becomes of those before it. @throws what the first that failed has thrown. */
+function bookAnew(limiter: PrimaryLimiter, lifted: readonly BookedAhead[]): void {
+  let fault: { readonly error: unknown } | undefined
+  for (const ahead of lifted) {
+    const { booking } = ahead
+    try {
+      ahead.booking = limiter.book(booking.key, booking.cost, Number.POSITIVE_INFINITY)
+    } catch (error) {
+      // Nothing of it may come back.
+      ahead.booking = { ...booking, allowed: false }
+      fault ??= { error }
+    }
+  }
+  if (fault !== undefined) throw fault.error
 }
 
 /** Of `allOf` the limiter of each policy. */
