@@ -51,7 +51,7 @@ let isAlone: bool = false
 
 /** Says so, and from when on it is so no more: before another thread is given the memory. */
 export function setAlone(alone: bool): void {
-  isAlone = alone && !EXPLORED
+  isAlone = alone
 }
 
 /** The descriptor used last: the likeliest to be free. */

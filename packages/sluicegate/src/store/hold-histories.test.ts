@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { fleetHoldMismatch, turnsPassed } from 'sluicegate-testkit/holds/fleet-history.js'
 import { createLimiter } from '../create-limiter.js'
+import type { ManualClock, Policy } from '../index.js'
 import { StoredHolds } from '../shared/holds/stored-holds.js'
 import { memoryStore } from '../store-testing/index.js'
 import { casStore } from './index.js'
@@ -12,21 +13,29 @@ const HISTORIES = shortOrLong(20, 150)
 const UNTIL_FOUND = 100
 
 /** What is wrong with a random history over a store that swaps. */
-function mismatch(seed: number): Promise<string | undefined> {
-  return fleetHoldMismatch(seed, (clock) => {
-    const store = memoryStore({ clock })
+function mismatch(seed: number, mode: 'exact' | 'leased' = 'exact'): Promise<string | undefined> {
+  const open = (clock: ManualClock) => {
+    const store = casStore(memoryStore({ clock }))
     return {
-      limiter: (policy) => createLimiter(policy, { store: casStore(store), clock, mode: 'exact', outage: 'closed', timeout: 60_000 }),
+      limiter: (policy: Policy) => createLimiter(policy, { store, clock, mode, outage: 'closed', timeout: 60_000 }),
       settled: turnsPassed,
     }
-  })
+  }
+  return fleetHoldMismatch(seed, open, mode)
 }
 
 test(`processes that share a store spend no more than the policy, and what lost ones held is free again, in ${HISTORIES} random histories`, async () => {
   for (const seed of seedsFrom(1, HISTORIES)) assert.equal(await mismatch(seed), undefined)
 })
 
+test(`what is held and what is leased are within the policy together, in ${HISTORIES} random histories`, async () => {
+  for (const seed of seedsFrom(1, HISTORIES)) assert.equal(await mismatch(seed, 'leased'), undefined)
+})
+
 type Move = typeof StoredHolds.prototype.move
+
+/** Nothing too much passes with it, and what is missing may have been leased. */
+const TOO_LITTLE = 'a report leaves the grant that it is of'
 
 const FAULTS: Readonly<Record<string, () => PropertyDescriptorMap>> = {
   'what is held counts nowhere': () => ({ total: { get: () => 0 } }),
@@ -41,7 +50,7 @@ const FAULTS: Readonly<Record<string, () => PropertyDescriptorMap>> = {
       },
     }
   },
-  'a report leaves the grant that it is of': () => {
+  [TOO_LITTLE]: () => {
     const move: Move = StoredHolds.prototype.move
     return {
       move: {
@@ -53,16 +62,21 @@ const FAULTS: Readonly<Record<string, () => PropertyDescriptorMap>> = {
   },
 }
 
-for (const [fault, descriptors] of Object.entries(FAULTS)) {
-  test(`a store where ${fault} would be found`, async () => {
+const MODES = Object.keys(FAULTS).flatMap((fault) => [
+  [fault, 'exact'] as const,
+  ...(fault === TOO_LITTLE ? [] : [[fault, 'leased'] as const]),
+])
+
+for (const [fault, mode] of MODES) {
+  test(`a store where ${fault} would be found, ${mode}`, async () => {
     const before = Object.getOwnPropertyDescriptors(StoredHolds.prototype)
-    const made = descriptors()
+    const made = (FAULTS[fault] as () => PropertyDescriptorMap)()
     for (const [name, descriptor] of Object.entries(made))
       Object.defineProperty(StoredHolds.prototype, name, { ...descriptor, configurable: true })
     let found: string | undefined
     try {
       for (const seed of seedsFrom(1, UNTIL_FOUND)) {
-        found = await mismatch(seed)
+        found = await mismatch(seed, mode)
         if (found !== undefined) break
       }
     } finally {

@@ -4,6 +4,7 @@ export interface ExploredCore {
   addParts(firstLines: number, secondLines: number): void
   admitOverflow(counters: number, count: number, limit: number, windowUs: number): void
   attach(section: number): void
+  setAlone(isAlone: boolean): void
   look(): void
   policyRecord(): number
   propose(): number

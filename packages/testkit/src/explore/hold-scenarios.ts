@@ -44,6 +44,18 @@ export const HOLDS: readonly Scenario[] = [
   }),
   holds('add | take | peek', [open(A, 10_000, 2, FIRST)], [[add(A, 10_000, 2, of(0, 2))], [take(A)], [peek(A)]], { lines: 2 }),
   holds(
+    'open, open, add, renew, close alone | add | take',
+    [
+      open(A, 10_000, 1, FIRST),
+      open(A, 10_000, 2, FIRST),
+      add(A, 10_000, 1, of(1, 2)),
+      renew(A, 10_000, SECOND, of(1, 1)),
+      finish(A, 10_000, 0, of(0, 1)),
+    ],
+    [[add(A, 10_000, 1, of(1, 1, SECOND))], [take(A)]],
+    { lines: 2 },
+  ),
+  holds(
     'add | add | take, of two that hold all',
     [open(A, 10_000, 1, FIRST), open(A, 10_000, 2, FIRST)],
     [[add(A, 10_000, 1, of(0, 1))], [add(A, 10_000, 2, of(1, 2))], [take(A)]],

@@ -5,6 +5,8 @@ const DECIDED = 'const done = placed == count && swap(descriptor + STATUS, statu
 const TICKETS_GO = '  for (let i: u64 = 0; i < placed; i++) {\n    const word = wordAt(descriptor, i)\n'
 const GIVES_FREE = '  store(descriptor + STATUS, withOutcome(status, FREE))\n  return done\n'
 
+const ALONE = 'holds: open, open, add, renew, close alone | add | take'
+
 /** Faults in the swap over several words. */
 export const KCAS_MUTANTS: readonly Mutant[] = [
   mutant(
@@ -65,6 +67,25 @@ export const KCAS_MUTANTS: readonly Mutant[] = [
     inKcas('((turnOf(status) + 1) << OUTCOME_BITS)', '(turnOf(status) << OUTCOME_BITS)'),
   ),
   mutant('a descriptor is never free again', 'both: A and B | A | B', [0, 0], inKcas(GIVES_FREE, '  return done\n')),
+  mutant(
+    'a descriptor that was used alone is never free again',
+    ALONE,
+    [0, 0],
+    inKcas(
+      '  if (isAlone) storePlain(descriptor + STATUS, withOutcome(loadPlain(descriptor + STATUS), FREE))\n  else store(',
+      '  if (!isAlone) store(',
+    ),
+  ),
+  mutant(
+    'a thread is alone beside others',
+    ALONE,
+    [1, 0],
+    inKcas('let isAlone: bool = false', 'let isAlone: bool = true'),
+    inKcas(
+      'import { add, load, store, swap } from "./atomics"\nimport { loadPlain, storePlain } from "./plain"\n',
+      'import { add, load, load as loadPlain, store, store as storePlain, swap } from "./atomics"\n',
+    ),
+  ),
   mutant('a newcomer takes a ticket for a mark', 'both: A and B | newcomer, full, denies newcomers | peek', [1, 0], {
     file: 'table/search.ts',
     from: 'const state = resolved(entry + STATE)\n      if (state == NEVER_USED) return pick(',

@@ -137,6 +137,8 @@ export class World {
     const { lines, denyWhenFull, parts, overflow, policy, before } = this.scenario
     const { core } = this.founder
     core.grant(TO_THE_END)
+    // As a limiter that nobody else has been given yet.
+    core.setAlone(true)
     core.create(SECTION, lines, denyWhenFull)
     this.words[this.ringsAt] = RINGS_AT
     if (parts !== undefined) core.addParts(...parts)
@@ -147,6 +149,7 @@ export class World {
     core.update(block, firstUs, 0)
     this.founder.reset()
     if (before.length > 0) this.founder.run(TO_THE_END, 0)
+    core.setAlone(false)
     for (const thread of [this.auditor, ...this.threads]) thread.attach()
   }
 

@@ -13,6 +13,7 @@ import { Random } from '../random.js'
 
 type Awaitable<Value> = Value | Promise<Value>
 type Work = Hold<Awaitable<boolean>, 'later'>
+type StoreMode = 'exact' | 'leased'
 
 const STEPS = 80
 const PROCESSES = 3
@@ -24,7 +25,7 @@ const ROUNDING = 1e-6
 /** A store that the processes of one history share. */
 export interface HistoryStore {
   /** The limiter of one more process. */
-  limiter(policy: Policy): SharedLimiter
+  limiter(policy: Policy, mode: StoreMode): SharedLimiter
   /** Until the store has answered what it was asked. */
   settled(): Promise<void>
   end?(): Promise<void>
@@ -73,13 +74,19 @@ interface Process {
  * What is wrong with a random history of processes that share a store: they open, add, close, take, are lost, and change to another plan, on one to
  * three levels whose keys they share in part. Undefined when each level of each key was within its policy at every moment, but for what was counted
  * as over, and when what lost processes held is free in the end.
+ *
+ * @param mode `leased`: takes are of leased tokens, under policies that are leased.
  */
-export async function fleetHoldMismatch(seed: number, open: (clock: ManualClock) => Awaitable<HistoryStore>): Promise<string | undefined> {
+export async function fleetHoldMismatch(
+  seed: number,
+  open: (clock: ManualClock) => Awaitable<HistoryStore>,
+  mode: StoreMode = 'exact',
+): Promise<string | undefined> {
   const random = new Random(seed)
   const clock = manualClock(START_MS)
   const levels = random.pick([1, 1, 2, 3])
   const store = await open(clock)
-  const history = new History(random, clock, store, levels)
+  const history = new History(random, clock, store, levels, mode)
   try {
     const wrong = (await history.run()) ?? (await history.ended())
     return wrong === undefined ? undefined : `seed ${seed}: ${wrong}`
@@ -99,12 +106,14 @@ class History {
   /** Tokens that were beyond the policy, of whichever key, and those that lost processes may have spent. */
   private over = 0
   private lost = 0
+  private readonly mode: StoreMode
 
-  constructor(random: Random, clock: ManualClock, store: HistoryStore, levels: number) {
+  constructor(random: Random, clock: ManualClock, store: HistoryStore, levels: number, mode: StoreMode) {
+    this.mode = mode
     this.random = random
     this.clock = clock
     this.store = store
-    this.parts = Array.from({ length: levels }, (_, i) => randomPolicy(random, `level ${i}`))
+    this.parts = Array.from({ length: levels }, (_, i) => randomPolicy(random, `level ${i}`, mode))
     this.processes = Array.from({ length: PROCESSES }, () => this.begun())
   }
 
@@ -129,7 +138,8 @@ class History {
         const left = Math.floor(this.budgetOf(i, keys[i] as string).leftAt(this.clock.nowMs()) + ROUNDING)
         const what = `${remaining} are left of ${left} on level ${i} of ${keys[i]}`
         if (remaining > Math.max(0, left)) return what
-        if (remaining < left - this.lost - 1) return `${what}, though only ${this.lost} were lost`
+        // What lost processes had leased is lost, too.
+        if (this.mode === 'exact' && remaining < left - this.lost - 1) return `${what}, though only ${this.lost} were lost`
       }
     }
     return undefined
@@ -172,9 +182,7 @@ class History {
         return this.spend(own.keys, own.work.used - used, 'a close')
       }
       case 12: {
-        const cost = random.integer(1, 20)
-        const taken = await this.passing(limiter.take(keyOf(keys), cost))
-        return taken?.allowed ? this.spend(keys, cost, `a take of ${cost}`) : undefined
+        return this.takes(limiter, keys)
       }
       case 13:
         if (random.chance(0.3)) await this.update()
@@ -190,10 +198,22 @@ class History {
     }
   }
 
+  /** One; of leased tokens several at once, or none would be leased ahead. */
+  private async takes(limiter: SharedLimiter, keys: readonly string[]): Promise<string | undefined> {
+    const most = this.mode === 'exact' ? 20 : 4
+    const costs = Array.from({ length: this.mode === 'exact' ? 1 : this.random.integer(1, 8) }, () => this.random.integer(1, most))
+    const taken = await this.passing(Promise.all(costs.map((cost) => limiter.take(keyOf(keys), cost))))
+    for (const [i, { allowed }] of (taken ?? []).entries()) {
+      const wrong = allowed ? this.spend(keys, costs[i] as number, `a take of ${costs[i]}`) : undefined
+      if (wrong !== undefined) return wrong
+    }
+    return undefined
+  }
+
   /** Another plan, everywhere at once. What was held under a larger one is charged all the same. */
   private async update(): Promise<void> {
     const nowMs = this.clock.nowMs()
-    this.parts = this.parts.map((policy) => madeOf(policy.algorithm, this.random.integer(60, 240), policy.name))
+    this.parts = this.parts.map((policy) => madeOf(policy.algorithm, this.random.integer(60, 240), policy.name, this.mode))
     for (const { limiter, works } of this.processes) {
       limiter.update(policyOf(this.parts))
       for (const { work } of works) this.over += work.held
@@ -202,7 +222,7 @@ class History {
   }
 
   private begun(): Process {
-    return { limiter: this.store.limiter(policyOf(this.parts)), works: [] }
+    return { limiter: this.store.limiter(policyOf(this.parts), this.mode), works: [] }
   }
 
   private keysOf(user: string): readonly string[] {
@@ -253,14 +273,15 @@ function policyOf(parts: readonly Policy[]): Policy {
   return parts.length === 1 ? (parts[0] as Policy) : allOf(parts)
 }
 
-function randomPolicy(random: Random, name: string): Policy {
-  return madeOf(random.pick(['fixed-window', 'token-bucket', 'gcra'] as const), random.integer(60, 240), name)
+function randomPolicy(random: Random, name: string, mode: StoreMode): Policy {
+  return madeOf(random.pick(['fixed-window', 'token-bucket', 'gcra'] as const), random.integer(60, 240), name, mode)
 }
 
 /** Buckets have one rate: between two, a store would go on at the old one until its next call. */
-function madeOf(algorithm: Policy['algorithm'], burst: number, name: string): Policy {
+function madeOf(algorithm: Policy['algorithm'], burst: number, name: string, mode: StoreMode): Policy {
   if (algorithm === 'fixed-window') return fixedWindow({ limit: burst, window: '1h', name })
-  return (algorithm === 'gcra' ? gcra : tokenBucket)({ limit: 120, window: '1m', burst, name })
+  const rate = mode === 'exact' ? ({ limit: 120, window: '1m' } as const) : ({ limit: 40, window: '1s' } as const)
+  return (algorithm === 'gcra' ? gcra : tokenBucket)({ ...rate, burst, name })
 }
 
 /** What was asked in this process has been answered. */
