@@ -28,7 +28,7 @@ for (const [mode, claim] of [
           },
         }
       }
-      assert.equal(await fleetHoldMismatch(seed, open, mode), undefined)
+      assert.equal(await fleetHoldMismatch(seed, open, { mode }), undefined)
     }
   })
 }

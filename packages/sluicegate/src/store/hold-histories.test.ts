@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
-import { fleetHoldMismatch, turnsPassed } from 'sluicegate-testkit/holds/fleet-history.js'
+import { fleetHoldMismatch, foundWith, turnsPassed } from 'sluicegate-testkit/holds/fleet-history.js'
 import { createLimiter } from '../create-limiter.js'
 import type { ManualClock, Policy } from '../index.js'
 import { StoredHolds } from '../shared/holds/stored-holds.js'
@@ -21,7 +21,7 @@ function mismatch(seed: number, mode: 'exact' | 'leased' = 'exact'): Promise<str
       settled: turnsPassed,
     }
   }
-  return fleetHoldMismatch(seed, open, mode)
+  return fleetHoldMismatch(seed, open, { mode })
 }
 
 test(`processes that share a store spend no more than the policy, and what lost ones held is free again, in ${HISTORIES} random histories`, async () => {
@@ -69,19 +69,8 @@ const MODES = Object.keys(FAULTS).flatMap((fault) => [
 
 for (const [fault, mode] of MODES) {
   test(`a store where ${fault} would be found, ${mode}`, async () => {
-    const before = Object.getOwnPropertyDescriptors(StoredHolds.prototype)
-    const made = (FAULTS[fault] as () => PropertyDescriptorMap)()
-    for (const [name, descriptor] of Object.entries(made))
-      Object.defineProperty(StoredHolds.prototype, name, { ...descriptor, configurable: true })
-    let found: string | undefined
-    try {
-      for (const seed of seedsFrom(1, UNTIL_FOUND)) {
-        found = await mismatch(seed, mode)
-        if (found !== undefined) break
-      }
-    } finally {
-      Object.defineProperties(StoredHolds.prototype, before)
-    }
+    const planted = (FAULTS[fault] as () => PropertyDescriptorMap)()
+    const found = await foundWith(StoredHolds.prototype, planted, seedsFrom(1, UNTIL_FOUND), (seed) => mismatch(seed, mode))
     assert.notEqual(found, undefined)
   })
 }

@@ -31,6 +31,14 @@ export interface HistoryStore {
   end?(): Promise<void>
 }
 
+interface HistoryOptions {
+  /** `leased`: takes are of leased tokens, under policies that are leased. */
+  readonly mode?: StoreMode
+  readonly mostLevels?: number
+  /** Whether the plan changes. */
+  readonly updates?: boolean
+}
+
 /** A budget of one key of one level in whole numbers, which counts what was spent when it was. */
 class Budget {
   private level: number
@@ -74,19 +82,17 @@ interface Process {
  * What is wrong with a random history of processes that share a store: they open, add, close, take, are lost, and change to another plan, on one to
  * three levels whose keys they share in part. Undefined when each level of each key was within its policy at every moment, but for what was counted
  * as over, and when what lost processes held is free in the end.
- *
- * @param mode `leased`: takes are of leased tokens, under policies that are leased.
  */
 export async function fleetHoldMismatch(
   seed: number,
   open: (clock: ManualClock) => Awaitable<HistoryStore>,
-  mode: StoreMode = 'exact',
+  { mode = 'exact', mostLevels = 3, updates = true }: HistoryOptions = {},
 ): Promise<string | undefined> {
   const random = new Random(seed)
   const clock = manualClock(START_MS)
-  const levels = random.pick([1, 1, 2, 3])
+  const levels = Math.min(mostLevels, random.pick([1, 1, 2, 3]))
   const store = await open(clock)
-  const history = new History(random, clock, store, levels, mode)
+  const history = new History(random, clock, store, levels, mode, updates)
   try {
     const wrong = (await history.run()) ?? (await history.ended())
     return wrong === undefined ? undefined : `seed ${seed}: ${wrong}`
@@ -107,9 +113,11 @@ class History {
   private over = 0
   private lost = 0
   private readonly mode: StoreMode
+  private readonly updates: boolean
 
-  constructor(random: Random, clock: ManualClock, store: HistoryStore, levels: number, mode: StoreMode) {
+  constructor(random: Random, clock: ManualClock, store: HistoryStore, levels: number, mode: StoreMode, updates: boolean) {
     this.mode = mode
+    this.updates = updates
     this.random = random
     this.clock = clock
     this.store = store
@@ -185,7 +193,7 @@ class History {
         return this.takes(limiter, keys)
       }
       case 13:
-        if (random.chance(0.3)) await this.update()
+        if (this.updates && random.chance(0.3)) await this.update()
         return undefined
       case 14:
         for (const { work } of works) this.lost += work.held
@@ -287,4 +295,24 @@ function madeOf(algorithm: Policy['algorithm'], burst: number, name: string, mod
 /** What was asked in this process has been answered. */
 export async function turnsPassed(): Promise<void> {
   for (let turn = 0; turn < 4; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** The first of so many seeds whose history is wrong, while properties of a prototype are others: a planted fault. */
+export async function foundWith(
+  prototype: object,
+  planted: PropertyDescriptorMap,
+  seeds: Iterable<number>,
+  mismatch: (seed: number) => Promise<string | undefined>,
+): Promise<string | undefined> {
+  const before = Object.getOwnPropertyDescriptors(prototype)
+  for (const [name, descriptor] of Object.entries(planted)) Object.defineProperty(prototype, name, { ...descriptor, configurable: true })
+  try {
+    for (const seed of seeds) {
+      const found = await mismatch(seed)
+      if (found !== undefined) return found
+    }
+    return undefined
+  } finally {
+    Object.defineProperties(prototype, before)
+  }
 }
