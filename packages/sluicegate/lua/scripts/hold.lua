@@ -86,6 +86,8 @@ end
 --- What is held afterwards, and granted of it; nil where there is no room.
 local function planned()
   local kept, room = nil, math.huge
+  -- Also work that may go into debt begins only where there is room.
+  local mustFit = debt ~= 1 or hold > 0
   for _, part in ipairs(parts) do
     local left = hold >= 0 and hold or math.max(part.own - part.spent, 0)
     kept = math.min(kept or left, left)
@@ -94,7 +96,7 @@ local function planned()
     -- Without what others hold.
     part.free = math.max(part.own, part.sure, part.encoding.room(part) - part.held + part.own)
     part.lacks = math.max(part.spent + kept - part.own, 1)
-    if debt ~= 1 and (part.blockedUs > 0 or part.spent + kept > part.free) then return nil end
+    if mustFit and (part.blockedUs > 0 or part.spent + kept > part.free) then return nil end
     room = math.min(room, math.max(part.free - part.spent - kept, 0))
   end
   local granted = math.min(want, kept + room)

@@ -19,11 +19,15 @@ export function withGivenTime(source: string): string {
   return source.replace(TIME, GIVEN).replace(SLACK, ENDLESS)
 }
 
-const SHA1S: ReadonlyMap<string, string> = new Map(
+const SOURCES: ReadonlyMap<string, string> = new Map(
   [...Object.values(SCRIPTS), CALL_RATE_SCRIPT, NODES_SCRIPT, ...Object.values(REGION_SCRIPTS)].map(({ sha1, source }) => [
     sha1,
-    createHash('sha1').update(withGivenTime(source)).digest('hex'),
+    withGivenTime(source),
   ]),
+)
+
+const SHA1S: ReadonlyMap<string, string> = new Map(
+  [...SOURCES].map(([sha1, source]) => [sha1, createHash('sha1').update(source).digest('hex')]),
 )
 
 /** The scripts of the store at times that are given: every call runs at `nowUs`, or at the time of a clock, as it is when the call is made. */
@@ -35,9 +39,12 @@ export class GivenTime implements CommandRunner {
   readonly client: string
   readonly isCluster: boolean
   private readonly runner: CommandRunner
+  private readonly plant: ((source: string) => string) | undefined
 
-  constructor(runner: CommandRunner, clock?: Clock) {
+  /** @param plant a fault in a script. */
+  constructor(runner: CommandRunner, clock?: Clock, plant?: (source: string) => string) {
     this.runner = runner
+    this.plant = plant
     this.clock = clock
     this.client = runner.client
     this.isCluster = runner.isCluster
@@ -52,9 +59,11 @@ export class GivenTime implements CommandRunner {
     const given = verb === 'EVALSHA' ? SHA1S.get(script) : verb === 'EVAL' ? withGivenTime(script) : undefined
     if (given === undefined) throw new Error(`${verb} knows no time`)
     const nowUs = this.clock === undefined ? this.nowUs : Math.round(this.clock.nowMs() * 1000)
+    const planted = verb === 'EVALSHA' ? this.plant?.(SOURCES.get(script) as string) : undefined
+    const run = planted === undefined ? [verb, given] : ['EVAL', planted]
     this.underway++
     try {
-      return await this.runner.send(key, [verb, given, ...rest, String(nowUs)])
+      return await this.runner.send(key, [...run, ...rest, String(nowUs)])
     } finally {
       this.underway--
     }

@@ -154,12 +154,14 @@ function plan(
   for (const { spent, held, granted } of owns) kept = Math.min(kept, hold === 'rest' ? Math.max(0, held + granted - spent) : hold)
   let room = Number.POSITIVE_INFINITY
   const free: number[] = []
+  // Also work that may go into debt begins only where there is room.
+  const mustFit = !isDebt || (hold !== 'rest' && hold > 0)
   for (const [i, { holds, room: rooms, isBlocked }] of keys.entries()) {
     const { spent, held, granted, sure } = owns[i] as Own
     const own = held + granted
     // Without what others hold.
     const mine = Math.max(own, sure, rooms - holds.total + own)
-    if (!isDebt && (isBlocked || spent + kept > mine)) return undefined
+    if (mustFit && (isBlocked || spent + kept > mine)) return undefined
     free.push(mine)
     room = Math.min(room, Math.max(0, mine - spent - kept))
   }

@@ -2,6 +2,7 @@ import { PolicyError } from '../../errors.js'
 import { checkedOpenRequest, checkSpent, learnedBy, type OpenOptions, requireNoPermits } from '../../holds/hold.js'
 import type { HoldAnswer, HoldsById } from '../../holds/holds-by-id.js'
 import type { Key } from '../../key.js'
+import { isInteger } from '../../options/option-checks.js'
 import { decisionOf, type HoldOperation, type HoldRecord, newOperationId } from '../backend.js'
 import type { WorkPlace } from './work-place.js'
 
@@ -32,11 +33,13 @@ export class StoredHoldsById implements HoldsById {
 
   async add(key: Key, id: string, cost: number, call?: number): Promise<HoldAnswer> {
     checkSpent(cost)
+    checkCall(call)
     return this.step(key, id, { spent: cost, hold: 'rest', ttlUs: ANY_TTL_US, isDebt: false }, { call })
   }
 
   async close(key: Key, id: string, cost?: number, call?: number): Promise<HoldAnswer> {
     if (cost !== undefined) checkSpent(cost)
+    checkCall(call)
     const answer = await this.step(key, id, { spent: 0, hold: 0, ttlUs: ANY_TTL_US, isDebt: true }, { call, total: cost })
     if (answer.isDone && answer.used > 0) this.place.learned.add(learnedBy(key), answer.used)
     this.place.freed(key, answer.decision)
@@ -45,12 +48,16 @@ export class StoredHoldsById implements HoldsById {
 
   private async step(key: Key, id: string, step: Step, record: Omit<HoldRecord, 'id'>): Promise<HoldAnswer> {
     if (!ID.test(id)) throw new PolicyError('OPTION_INVALID', 'id', id, 'must be 32 hexadecimal digits')
-    const { call } = record
-    if (call !== undefined && !Number.isSafeInteger(call)) throw new PolicyError('OPTION_INVALID', 'call', call, 'must be an integer')
     const { backend } = this.place.parts.inForce.parts
     const operation = { verb: 'hold', key, id: newOperationId(), want: 0, least: 0, ...step, record: { ...record, id } } as const
     const answer = await backend.execute(operation)
     const { rest = 0, granted = 0, used = 0, over = 0, spent = 0, debt = 0, fault } = answer.hold ?? {}
     return { isDone: answer.done, decision: decisionOf(answer), held: rest + granted, used, over, spent, debt, fault }
   }
+}
+
+/** 0 is the step that opens. */
+function checkCall(call: unknown): void {
+  if (call === undefined || isInteger(call, 1, Number.MAX_SAFE_INTEGER)) return
+  throw new PolicyError('OPTION_INVALID', 'call', call, 'must be an integer >= 1')
 }
