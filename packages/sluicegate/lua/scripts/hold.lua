@@ -52,7 +52,7 @@ local function writeRecord()
   local texts = {}
   for i, name in ipairs(RECORD) do texts[i] = known[name] < 0 and '-1' or whole(known[name]) end
   -- What has ended still needs a time from which its record counts.
-  local us = math.max(known.us, now)
+  local us = known.us > 0 and known.us or now
   texts[6] = whole(us)
   redis.call('SET', recordKey, table.concat(texts, ' '), 'PXAT', endMs(us - now + ttlUs))
 end
