@@ -30,14 +30,14 @@ test(`work by id goes over Redis as the model says, in ${HISTORIES} random histo
   for (const seed of seedsFrom(1, HISTORIES)) assert.equal(await mismatch(seed), undefined)
 })
 
-/** Passages of `lua/scripts/hold.lua`. */
+/** Passages of `lua/scripts/hold.lua`, and of `lua/steps/holds.lua`. */
 const FAULTS: readonly (readonly [fault: string, from: string, to: string])[] = [
   ['a step that is said twice counts twice', 'local isAgain=isRecorded and call==known.call', 'local isAgain=false'],
   ['closed work spends', 'isRecorded and not isAgain and known.closed==1', 'false'],
   ['a step counts after a later one', 'isRecorded and call<known.call', 'false'],
   ['work has no bound', 'recordKey and most>=0 and total<0 and known.used+spent>most', 'false'],
   ['what was added is charged again at the close', 'spent=math.max(total - known.used,0)end', 'spent=total end'],
-  ['a lapsed hold is spent from', 'if before.us<=now then', 'if false then'],
+  ['a slot that has ended counts', 'if slot.us>now and slot.us<=now+LONGEST_HOLD_US then', 'if true then'],
   ['what others hold is free', 'part.encoding.room(part)- part.held+part.own', 'part.encoding.room(part)+part.own'],
   ['a close frees nothing', 'if part.own>0 then moveHeld(part,part.ownUs,-part.ownHeld,-part.ownGranted)end', ' '],
 ]
