@@ -70,6 +70,16 @@ test('a request without a key is denied, passes, or has another key, as onMissin
   }
 })
 
+test('a denial without a key names the own policy of the limiter, whatever the request before had', () => {
+  const [free, pro] = [gcra({ limit: 1, window: '1h', name: 'free' }), gcra({ limit: 1, window: '1h', name: 'pro' })]
+  using limiter = createLimiter(free, { policyFor: () => pro, policies: [pro] })
+  const violated: unknown[] = []
+  const onDenied = (denial: Denial): undefined => void violated.push(denial.violated)
+  const ask = asking({ limiter, key: ({ user }) => user, onMissingKey: 'deny', onDenied })
+  for (const request of [{ user: 'ada' }, { user: 'ada' }, {}]) ask(request)
+  assert.deepEqual(violated, [['pro'], ['free']])
+})
+
 test('of several limits one without a key denies before any is charged, or is left out', () => {
   const counted = createLimiter(gcra({ limit: 1, window: '1h', name: 'all' }))
   const limits = [

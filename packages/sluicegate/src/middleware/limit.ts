@@ -72,7 +72,7 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
   /** Nothing is given back, hidden or chosen: an allowed decision says everything, and no {@link LimitResult} is needed. */
   private readonly isPlain: boolean
   private tally: Tally | undefined
-  /** The policy as last read: a closed limiter does not return it any more. */
+  /** The limiter's own policy as last read: a closed limiter does not return it any more. */
   private policy: Policy
   /** False once a peek was answered by a promise. */
   private peeksAtOnce = true
@@ -149,8 +149,8 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
   /** The policy in force for a key, as its limiter knows it since it last decided; of several sources that of the decision. */
   policyOf(key: Key, decision?: Decision): Policy {
     const { limiter } = this
-    this.policy = limiter.policyOf === undefined ? limiter.policy : limiter.policyOf(key, decision)
-    return this.policy
+    this.policy = limiter.policy
+    return limiter.policyOf === undefined ? this.policy : limiter.policyOf(key, decision)
   }
 
   private chargeOf(cost: number | Metered, facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined> {
