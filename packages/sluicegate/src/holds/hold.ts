@@ -11,7 +11,7 @@ import { checkedMs, type Duration } from '../time/duration.js'
 export interface OpenOptions {
   /**
    * Tokens that the work will probably cost, which are held for it: an integer >= 1, or `'learned'` for what 99 of 100 works cost at
-   * most that were closed of late, of the key where it is busy enough. Until something is known, `most` is held, or a hundredth of the burst.
+   * most that were closed of late, of the key where it is busy enough. Until something is known, `most` is held, or without one below the burst a hundredth of that.
    *
    * @defaultValue `'learned'`
    * @example limiter.open('ada', { expect: 200 })

@@ -101,7 +101,8 @@ export class LearnedCost {
     if (expect !== 'learned') return Math.min(expect, most)
     const learned = this.of(key)
     if (learned !== undefined) return Math.min(learned, most, burst)
-    return Math.min(most < Number.POSITIVE_INFINITY ? most : Math.max(1, Math.floor(burst * UNKNOWN_SHARE)), burst)
+    // A bound at or above the burst says nothing of the cost, and would hold all there is.
+    return most < burst ? most : Math.max(1, Math.floor(burst * UNKNOWN_SHARE))
   }
 
   /** Undefined while too little is known. */

@@ -66,6 +66,10 @@ test('holds are looked at when they open and when they close', async () => {
   assert.equal(work.add(70), true)
   assert.deepEqual([work.held, work.used, work.affordable(1)], [0, 70, 30])
   assert.deepEqual([work.close(95).soft, events.at(-1)], [['spend'], 'spend a 90% 95'])
+  assert.deepEqual(
+    [limiter.open('whole', { expect: 100 }).soft, events.splice(2)],
+    [['spend'], ['spend whole 50% 100', 'spend whole 90% 100']],
+  )
   await limiter.run('b', (job) => job.settle(99), { cost: 10 })
   assert.deepEqual(events.slice(2), ['spend b 50% 99', 'spend b 90% 99'], 'what is settled, too')
 })

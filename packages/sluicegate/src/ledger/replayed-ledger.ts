@@ -19,14 +19,22 @@ interface Adding {
   readonly holds: Map<string, number>
 }
 
+/** A record, or its row of a table, whose numbers drivers give as text. */
+type RecordOrRow = Pick<LedgerRecord, 'writer' | 'event' | 'levels'> & {
+  readonly [column in 'hold' | 'tokens' | 'over']?: number | string | bigint | null | undefined
+}
+
 /**
  * Adds up the records of a ledger, those of each writer in the order of their numbers.
  *
- * @example replayedLedger(await pool.query('SELECT ... ORDER BY writer, number').then(({ rows }) => rows))
+ * @example
+ * const { rows } = await pool.query('SELECT * FROM sluicegate_ledger ORDER BY writer, number')
+ * replayedLedger(rows)
  */
-export function replayedLedger(records: Iterable<LedgerRecord>): readonly LedgerBalance[] {
+export function replayedLedger(records: Iterable<RecordOrRow>): readonly LedgerBalance[] {
   const balances = new Map<string, Adding>()
-  for (const { writer, event, hold, levels, tokens, over = 0 } of records) {
+  for (const { writer, event, hold, levels, ...amounts } of records) {
+    const [tokens, over] = [Number(amounts.tokens), Number(amounts.over ?? 0)]
     for (const { policy, key } of levels) {
       const id = JSON.stringify([policy, key])
       const balance = balances.get(id) ?? { spent: 0, over: 0, holds: new Map<string, number>() }

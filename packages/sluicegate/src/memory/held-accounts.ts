@@ -116,6 +116,15 @@ export class HeldAccounts {
     throw contentionError()
   }
 
+  /** What a look saw, with what has been held since. */
+  afterHold(seen: readonly Decision[], tokens: number, nowUs: number): readonly Decision[] {
+    return seen.map((decision, i) => {
+      const endsMs = Math.ceil(((this.accounts[i] as Account).endUs - nowUs) / 1000)
+      const remaining = Math.max(0, decision.remaining - tokens)
+      return { ...decision, remaining, resetAfterMs: Math.max(decision.resetAfterMs, endsMs) }
+    })
+  }
+
   /**
    * Spends tokens of all parts or of none: of the hold first, then of what is free. False: there are too few, or a key is blocked.
    *

@@ -25,6 +25,7 @@ for (const policy of POLICIES) {
     const limiter = createLimiter(policy, { clock: manualClock(START_MS) })
     const work = limiter.open('ada', { expect: 60 })
     assert.deepEqual([work.allowed, work.remaining, work.held, work.used], [true, 40, 60, 0])
+    assert.equal(work.resetAfterMs, limiter.peek('ada').resetAfterMs)
     assert.equal(limiter.open('ada', { expect: 41 }).allowed, false)
     assert.equal(limiter.take('ada', 41).allowed, false)
     assert.equal(limiter.take('ada', 40).remaining, 0)
@@ -159,6 +160,7 @@ test('what is learned is what nearly all cost that closed of late, of the key wh
     work.close(0)
     return expected
   }
+  assert.equal(held('new', 1_000_000), 10_000, 'a bound as large as all there is leaves room for others')
   assert.deepEqual([held('new', 4_096), held('new')], [4_096, 10_000])
   for (let i = 0; i < 300; i++) limiter.open('ada', { expect: 1 }).close(200 + (i % 100))
   for (let i = 0; i < 300; i++) limiter.open(`other ${i}`, { expect: 1 }).close(20)

@@ -59,8 +59,7 @@ export class MemoryHolds {
     const foreseen = accounts.peek(expected, nowUs)
     const denied = foreseen.every(({ allowed }) => allowed) ? accounts.hold(expected, nowUs) : foreseen
     if (denied !== undefined) return this.refused(key, expected, denied)
-    const decisions = foreseen.map((decision) => ({ ...decision, remaining: Math.max(0, decision.remaining - expected) }))
-    const decision = limiter.record(key, expected, wholeOf(decisions))
+    const decision = limiter.record(key, expected, wholeOf(accounts.afterHold(foreseen, expected, nowUs)))
     const work = new OpenWork(limiter, this.learned, key, by, accounts, request)
     const hold = new OpenedHold<boolean, 'now'>(decision, work)
     works.set(hold, work)

@@ -51,13 +51,10 @@ for (const [name, open] of Object.entries(CLIENTS)) {
     assert.deepEqual(ledger.stats(), { appended: 1_202, lost: 0, waiting: 0, open: 0 })
     // A batch whose answer was lost, sent again by hand.
     await sink.append(sent)
-    const { rows } = await reader.query(
-      `SELECT writer, number::int, extract(epoch from at)::float8 * 1000 AS "atMs", event, hold::int, levels, tokens::int, over::int
-       FROM sluicegate_ledger ORDER BY writer, number`,
-    )
+    const { rows } = await reader.query('SELECT * FROM sluicegate_ledger ORDER BY writer, number')
     assert.equal(rows.length, 1_202)
-    assert.equal(rows[0].atMs, START_MS)
-    assert.deepEqual(replayedLedger(rows as LedgerRecord[]), [{ policy: "O'Neill", key: '"ada"', spent: 1_450, over: 0, held: 0 }])
+    assert.equal(rows[0].at.getTime(), START_MS)
+    assert.deepEqual(replayedLedger(rows), [{ policy: "O'Neill", key: '"ada"', spent: 1_450, over: 0, held: 0 }])
     assert.equal(limiter.peek('"ada"').remaining, 10_000 - 1_450)
   })
 }
