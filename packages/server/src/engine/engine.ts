@@ -147,6 +147,11 @@ export class Engine {
     return this.costs.of(cost)
   }
 
+  /** Tokens that work holds for a cost: of a model that is free the fewest that can be held. */
+  heldFor(cost: Cost): number {
+    return typeof cost === 'number' ? cost : Math.max(1, this.costs.of(cost))
+  }
+
   /** How many policies there are. */
   get size(): number {
     return this.#policies.size

@@ -57,8 +57,8 @@ function open(
   const expected = costOf(request.expect)
   const most = costOf(request.most)
   const asked = {
-    expect: expected === undefined ? ('learned' as const) : engine.costOf(expected),
-    most: most === undefined ? Number.POSITIVE_INFINITY : engine.costOf(most),
+    expect: expected === undefined ? ('learned' as const) : engine.heldFor(expected),
+    most: most === undefined ? Number.POSITIVE_INFINITY : engine.heldFor(most),
     ttlMs: ttlMsOf(request.ttl, over === 'wait' ? MAX_HOLD_WAIT_MS : MAX_HOLD_MS),
     over,
     id: request.id === '' ? undefined : request.id,

@@ -231,7 +231,7 @@ policies:
       user: { algorithm: token-bucket, limit: 100, window: 1m }
 prices: { file: prices.yaml }
 `
-const PRICES = 'per: 1000\nmodels: { small: { input: 150, cached: 75, output: 600 } }\n'
+const PRICES = 'per: 1000\nmodels: { small: { input: 150, cached: 75, output: 600 }, free: { input: 0, output: 0 } }\n'
 
 async function withPrices(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-prices-'))
@@ -310,6 +310,17 @@ test('what was used of a model costs its price: rounded once for a work, however
       assert.deepEqual([refused.status, refused.body.code], [400, 'COST_INVALID'], JSON.stringify(value))
     }
   }
+})
+
+test('work of a model that is free opens, and costs nothing', async (t) => {
+  const { post } = await withPrices(t)
+  const key = { org: 'acme', user: 'ada' }
+  const usage = { model: 'free', input: 100, output: 50 }
+  const { status, body } = await post('/v1/open', { policy: 'money', key, expect: usage, most: usage })
+  assert.deepEqual([status, body.held, 'affordableOutput' in body], [200, 1, false])
+  assert.equal((await post('/v1/add', { hold: body.hold, cost: usage })).status, 200)
+  assert.deepEqual((await post('/v1/close', { hold: body.hold, cost: usage })).body.used, 0)
+  assert.equal((await post('/v1/peek', { policy: 'money', key })).body.remaining, 100)
 })
 
 test('other prices take effect without a restart, and a faulty file none', async (t) => {

@@ -35,7 +35,7 @@ export function openRoute(engine: Engine, access: Access): Route {
     return whenDone(engine.holds.open(served, key, asked, floor), (answer) => {
       const { decision, id, used: _, ...state } = answered(answer)
       const output = affordableOutput(engine, parameters, state.affordable)
-      const more = { hold: id, ...state, ...(output !== undefined && { affordableOutput: output }), ttlMs: asked.ttlMs }
+      const more = { hold: id, ...state, ...(Number.isFinite(output) && { affordableOutput: output }), ttlMs: asked.ttlMs }
       replyTaken(response, served.policyOf(key), decision, id === undefined ? undefined : more)
     })
   })
@@ -65,7 +65,7 @@ export function closeRoute(engine: Engine): Route {
   })
 }
 
-/** Where the cost was said by model: the output tokens that the work may have beside its input. */
+/** Where the cost was said by model: the output tokens that the work may have beside its input; `Infinity` where they are free. */
 function affordableOutput(engine: Engine, parameters: Parameters, affordable: number): number | undefined {
   const usage = [parameters.given('most'), parameters.given('expect')].find((given) => typeof given === 'object')
   return usage === undefined ? undefined : engine.costs.affordable({ ...(usage as Usage), output: 0 }, affordable)
@@ -73,7 +73,7 @@ function affordableOutput(engine: Engine, parameters: Parameters, affordable: nu
 
 function askedOf(engine: Engine, parameters: Parameters): WorkAsked {
   const tokens = (name: 'expect' | 'most'): number | undefined =>
-    parameters.has(name) ? engine.costOf(parameters.cost(name, undefined)) : undefined
+    parameters.has(name) ? engine.heldFor(parameters.cost(name, undefined)) : undefined
   const over = parameters.word('over', ['cut', 'wait', 'finish']) ?? 'cut'
   const mostMs = over === 'wait' ? MAX_HOLD_WAIT_MS : MAX_HOLD_MS
   return {
