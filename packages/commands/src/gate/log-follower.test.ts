@@ -3,6 +3,8 @@ import { appendFileSync, copyFileSync, mkdtempSync, renameSync, rmSync, truncate
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { KeyTemplate } from '../replay/request-rule.js'
+import { LineRecords } from './line-records.js'
 import { LogFollower } from './log-follower.js'
 
 interface Followed {
@@ -121,4 +123,44 @@ test('a folder is refused', async (t) => {
   const follower = new LogFollower({ file: tmpdir(), fromStart: false, onLine: () => undefined, onNotice: () => undefined })
   t.after(() => follower.close())
   await assert.rejects(follower.poll(), /no regular file|EISDIR/)
+})
+
+test('a long reading ends between two chunks when the run is to stop', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-follow-'))
+  const file = join(folder, 'access.log')
+  writeFileSync(file, 'a line of a log\n'.repeat(300_000))
+  let lines = 0
+  const follower = new LogFollower({
+    file,
+    fromStart: true,
+    isStopping: () => lines > 0,
+    onLine: () => lines++,
+    onNotice: () => undefined,
+  })
+  t.after(async () => {
+    await follower.close()
+    rmSync(folder, { recursive: true })
+  })
+  await follower.poll()
+  assert.ok(lines > 0 && lines < 100_000, `${lines} lines were read`)
+})
+
+test('of a log that no format reads one line in many is looked at, and it is read from that one on', () => {
+  let records = 0
+  const rule = { format: undefined, time: undefined, key: new KeyTemplate('$remote_addr'), filter: undefined, cost: undefined }
+  const notices: string[] = []
+  const log = new LineRecords(
+    rule,
+    10_000,
+    () => records++,
+    (text) => notices.push(text),
+  )
+  const write = (line: string, times: number): void => {
+    const bytes = Buffer.from(line)
+    for (let i = 0; i < times; i++) log.onLine(bytes, 0, bytes.length)
+  }
+  write('2024-11-18 16:55:37,123 INFO nothing that a server wrote', 100)
+  write('192.0.2.7 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 5', 100)
+  assert.deepEqual([log.counts.unreadable, records], [103, 97])
+  assert.deepEqual(notices, ['none of 100 lines can be read: give the format with --format'])
 })

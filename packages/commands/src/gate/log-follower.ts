@@ -14,6 +14,8 @@ export interface FollowOptions {
   readonly fromStart: boolean
   /** A file that is missing is a fault, and not awaited. */
   readonly mustExist?: boolean
+  /** A reading that is long ends early. */
+  readonly isStopping?: () => boolean
   readonly onLine: OnLine
   /** What the user may want to know: a rotation, a file that is missing. */
   readonly onNotice: (text: string) => void
@@ -65,14 +67,15 @@ class OpenLog {
     this.#offset = size - length + bytesRead
   }
 
-  /** Reads to the end. False where the file was truncated or written again: then it was read from its start. */
-  async readOn(): Promise<boolean> {
+  /** Reads to the end, or until it is to stop. False where the file was truncated or written again: then it was read from its start. */
+  async readOn(isStopping = (): boolean => false): Promise<boolean> {
     let isSame = true
     if ((await this.#handle.stat()).size < this.#offset) {
       this.#beginAnew()
       isSame = false
     }
     for (;;) {
+      if (isStopping()) return isSame
       const mark = this.#mark
       const { bytesRead } = await this.#handle.read(this.#buffer, 0, CHUNK_BYTES, this.#offset - mark.length)
       if (bytesRead <= mark.length) {
@@ -165,22 +168,22 @@ export class LogFollower {
   }
 
   async #poll(): Promise<void> {
-    const { file, onNotice } = this.#options
+    const { file, onNotice, isStopping } = this.#options
     if (this.#previous !== undefined) {
-      await this.#previous.readOn()
+      await this.#previous.readOn(isStopping)
       await this.#drop(this.#previous)
       this.#previous = undefined
     }
     this.#current ??= await this.#open()
     if (this.#current === undefined) return
-    if (!(await this.#current.readOn())) onNotice(`${file} was truncated: it is read from its start`)
+    if (!(await this.#current.readOn(isStopping))) onNotice(`${file} was truncated: it is read from its start`)
     const found = await stat(file).catch(() => undefined)
     if (found === undefined || (found.dev === this.#current.device && found.ino === this.#current.inode)) return
     onNotice(`${file} was rotated: the new file is read from its start`)
     this.#previous = this.#current
     this.#current = undefined
     this.#current = await this.#open()
-    await this.#current?.readOn()
+    await this.#current?.readOn(isStopping)
   }
 
   async #open(): Promise<OpenLog | undefined> {

@@ -104,7 +104,7 @@ class GateRun {
     for (const source of this.#sources) await source.poll()
     for (const source of this.#sources) source.end()
     this.#gate.flush()
-    const fault = this.#fault()
+    const fault = this.#isStopping ? 'interrupted before the end: no file is written' : this.#fault()
     try {
       if (fault !== undefined) throw new UsageError(fault, 1)
       await this.#outputs.writeLast(this.#gate.verdicts())
@@ -144,6 +144,7 @@ class GateRun {
         file,
         fromStart: fromStart || once === true,
         mustExist: once === true,
+        isStopping: () => this.#isStopping,
         onLine: lines.onLine,
         onNotice,
       })

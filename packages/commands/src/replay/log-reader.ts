@@ -205,7 +205,8 @@ class LineReader implements LogReader, LogRecord {
   timeMs = 0
   readonly #format: LineFormat
   readonly #times = new TimeReader()
-  readonly #texts = new TextCache()
+  /** Made with the first value: a format that is only tried needs none. */
+  #texts: TextCache | undefined
   /** -1 for a time of several variables. */
   readonly #timeIndex: number
   readonly #time: LineTemplate | undefined
@@ -252,6 +253,7 @@ class LineReader implements LogReader, LogRecord {
     const source = this.#sources.get(name)
     if (source === undefined) return ''
     const { spans } = this.#format
+    this.#texts ??= new TextCache()
     const text = this.#texts.read(this.#bytes, spans[2 * source.index] as number, spans[2 * source.index + 1] as number)
     if (source.part !== undefined) return requestPart(text, source.part)
     return this.#hasPorts && name === 'remote_addr' ? text.slice(0, Math.max(0, text.lastIndexOf(':'))) || text : text
