@@ -61,6 +61,8 @@ end
 local function readOwn(part, spentBy)
   local before = hasBefore and known or part.before
   part.spent, part.own, part.sure = math.min(spentBy, DEEPEST_DEBT_BURSTS * part.encoding.whole(part) + 1), 0, 0
+  -- No key owes more.
+  part.beyond = spent - part.spent
   if not before then return end
   if before.us <= now then
     part.spent = math.max(part.spent - before.granted, 0)
@@ -125,7 +127,7 @@ local function moved(kept, granted)
   known.us, known.held, known.granted = kept > 0 and slotAfter(now) or 0, kept - granted, granted
   local over = 0
   for _, part in ipairs(parts) do
-    over = math.max(over, part.spent - part.free)
+    over = math.max(over, part.spent + part.beyond - part.free)
     if part.own > 0 then moveHeld(part, part.ownUs, -part.ownHeld, -part.ownGranted) end
     moveHeld(part, known.us, known.held, known.granted)
     charged(part)

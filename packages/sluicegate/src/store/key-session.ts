@@ -287,7 +287,9 @@ export class KeySession {
       if (fromMs >= soonestMs) break
       soonestMs = Math.min(soonestMs, Math.max(fromMs, part.peek(ONE_KEY, Math.min(held + cost, MOST_COST)).retryAfterMs))
     }
-    return { ...decision, retryAfterMs: soonestMs }
+    // What is granted is charged by the end of the last one, if not before.
+    if (soonestMs === Number.POSITIVE_INFINITY && part.peek(ONE_KEY, cost).retryAfterMs < soonestMs) soonestMs = (last.us - nowUs) / 1000
+    return { ...decision, retryAfterMs: Math.ceil(soonestMs) }
   }
 
   private moved(operation: HoldOperation): Ran {

@@ -36,6 +36,7 @@ export function holds(name: string, fixture: Fixtures, policyOf: MakePolicy): vo
     assert.deepEqual([work.allowed, work.remaining, work.held, work.used], [true, 40, 60, 0])
     const refused = await limiter.open('ada', { expect: 41 })
     assert.deepEqual([refused.allowed, refused.policy, await refused.add(1)], [false, 'hundred', false])
+    assert.ok((await limiter.peek('ada', 100)).retryAfterMs < Number.POSITIVE_INFINITY, 'it fits once the work has ended')
     assert.equal((await limiter.take('ada', 41)).allowed, false)
     assert.equal((await limiter.take('ada', 40)).remaining, 0)
     assert.equal((await limiter.take('ada')).allowed, false)
@@ -57,6 +58,10 @@ export function holds(name: string, fixture: Fixtures, policyOf: MakePolicy): vo
     assert.equal((await long.close(95)).remaining, 0)
     assert.deepEqual([long.used, long.over], [95, 15])
     assert.equal((await limiter.open('ada', { expect: 1 })).allowed, false)
+    // More than a key can owe.
+    const far = await limiter.open('eve', { expect: 60 })
+    await far.close(5_000)
+    assert.deepEqual([far.used, far.over], [5_000, 4_900])
   })
 
   test(`${name}: an add spends what is free when its hold is spent, and finish goes into debt`, async () => {
