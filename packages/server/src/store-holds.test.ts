@@ -227,7 +227,11 @@ longTest('in a cluster work opens where the keys of all levels have one hash slo
   const open = (key: unknown) => post(service, 'open', { policy: 'tree', key, expect: 1 })
   assert.equal((await open('ada')).status, 200)
   const { status, body } = await open(['acme', 'ada'])
-  assert.deepEqual([status, /several hash slots .* one key, or reserve and settle with mode: leased/.test(String(body.detail))], [400, true], JSON.stringify(body))
+  assert.deepEqual(
+    [status, /several hash slots .* one key, or reserve and settle with mode: leased/.test(String(body.detail))],
+    [400, true],
+    JSON.stringify(body),
+  )
   const leased = await runService(t, yamlOf(`redis: { nodes: [${urls}], timeout: 10s }`))
   assert.equal((await post(leased, 'open', { policy: 'tree', key: ['acme', 'ada'], expect: 1 })).status, 400)
   assert.equal((await post(leased, 'reserve', { policy: 'tree', key: ['acme', 'ada'], cost: 1 })).status, 200)

@@ -109,11 +109,14 @@ export class StoreHolds {
   #step(served: ServedPolicy, key: Key, step: (holds: HoldsById) => Promise<HoldAnswer>): Promise<HoldAnswer> {
     const { byId } = served.limiterOf(key)
     if (byId === undefined) throw new PolicyError('POLICY_INVALID', 'policy', served.name, 'opens no work: reserve and settle')
-    return served.reaching(() => step(byId)).catch((error: unknown) => {
-      if (!(error instanceof PolicyError && error.code === 'CROSS_SLOT')) throw error
-      const mend = 'has levels in several hash slots of the cluster, and a hold moves in one: give all levels one key, or reserve and settle with mode: leased'
-      throw new PolicyError('CROSS_SLOT', 'key', key, mend)
-    })
+    return served
+      .reaching(() => step(byId))
+      .catch((error: unknown) => {
+        if (!(error instanceof PolicyError && error.code === 'CROSS_SLOT')) throw error
+        const mend =
+          'has levels in several hash slots of the cluster, and a hold moves in one: give all levels one key, or reserve and settle with mode: leased'
+        throw new PolicyError('CROSS_SLOT', 'key', key, mend)
+      })
   }
 
   /** By what the store knows a hold, and where it is; undefined for what is no id of this configuration. */
