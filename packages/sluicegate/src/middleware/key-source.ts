@@ -1,14 +1,19 @@
 import { type Awaitable, answersOf, chained } from '../awaitable.js'
 import { PolicyError } from '../errors.js'
-import { MAX_KEY_LENGTH } from '../key.js'
+import { isByName, type KeysByName, MAX_KEY_LENGTH } from '../key.js'
 import { address } from '../keys/address.js'
 import { isWholeIpv6 } from '../keys/ip-address.js'
 import { fittedKey, type KeyReader, type RequestFacts } from '../keys/key-reader.js'
 import type { Key } from '../limiter.js'
 import { warnOnce } from '../warn-once.js'
 
-/** What a function may return as the key of a request. A number and its text are the same key. Null, undefined and the empty string are no key. */
-export type GivenKey = string | number | bigint | readonly (string | number | bigint)[] | null | undefined
+type GivenText = string | number | bigint
+
+/**
+ * What a function may return as the key of a request; of `levels` also a key for each, by name. A number and its text are the same key. Null,
+ * undefined and the empty string are no key.
+ */
+export type GivenKey = GivenText | readonly GivenText[] | { readonly [name: string]: GivenText | null | undefined } | null | undefined
 
 /** What one limit counts requests by: a key reader such as `address()`, or a function of the framework's own request. */
 export type SingleKeySource<Request> = KeyReader<NoInfer<Request>> | ((request: Request) => Awaitable<GivenKey>)
@@ -23,7 +28,7 @@ export type KeySource<Request> = SingleKeySource<Request> | readonly SingleKeySo
 export const socketAddress: KeyReader = address()
 
 /** The key of a request; undefined for one without, as a key that many requests would share is never made up. */
-export type KeyFinder<Request> = (facts: RequestFacts, request: Request) => Awaitable<Key | undefined>
+export type KeyFinder<Request> = (facts: RequestFacts, request: Request) => Awaitable<Key | KeysByName | undefined>
 
 const warn = warnOnce()
 /** Keys of a function that are checked. */
@@ -94,13 +99,17 @@ function isSeveral<Request>(source: KeySource<Request>): source is readonly Sing
   return Array.isArray(source)
 }
 
-function checkedKey(key: unknown): Key | undefined {
+function checkedKey(key: unknown): Key | KeysByName | undefined {
   if (typeof key === 'string' && key.length > 0) return fittedKey(key)
   if (typeof key === 'bigint' || Number.isFinite(key)) return String(key)
   if (key === undefined || key === null || key === '') return undefined
   if (Array.isArray(key)) {
     const keys = key.map(checkedKey)
     return keys.length === 0 || keys.includes(undefined) ? undefined : (keys as string[])
+  }
+  if (isByName(key) && Object.keys(key).length > 0) {
+    const named = Object.entries(key).map(([name, own]) => [name, checkedKey(own)] as const)
+    return named.some(([, own]) => own === undefined) ? undefined : (Object.fromEntries(named) as KeysByName)
   }
   throw new PolicyError(
     'KEY_INVALID',

@@ -7,6 +7,7 @@ import { StoreError } from '../errors.js'
 import type { QuotaUnit } from '../headers/quota.js'
 import type { OpenOptions } from '../holds/hold.js'
 import { isHold, type Metered, meteredBy, openOf } from '../holds/metered.js'
+import { isByName, type KeysByName, keysOf } from '../key.js'
 import type { RequestFacts } from '../keys/key-reader.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
@@ -156,11 +157,12 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
   private chargeOf(cost: number | Metered, facts: RequestFacts, request: Request): Awaitable<Charge<Request> | undefined> {
     if (cost === 0) return undefined
     const key = this.parts.keyOf(facts, request)
-    if (isPromise<Key | undefined>(key)) return this.chargeOnceKnown(key, cost, facts, request)
+    if (isPromise<Key | KeysByName | undefined>(key)) return this.chargeOnceKnown(key, cost, facts, request)
     return key === undefined ? this.chargeWithoutKey(cost, facts, request) : this.chargeTo(key, cost)
   }
 
-  private chargeTo(key: Key, cost: number | Metered): Charge<Request> {
+  private chargeTo(given: Key | KeysByName, cost: number | Metered): Charge<Request> {
+    const key = isByName(given) ? keysOf(this.limiter.policy, given) : given
     if (typeof cost === 'number') return { limit: this, key, cost, metered: undefined }
     const metered = meteredBy(cost)
     const expect = metered?.expect
@@ -186,7 +188,7 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
   }
 
   private chargeOnceKnown(
-    key: Promise<Key | undefined>,
+    key: Promise<Key | KeysByName | undefined>,
     cost: number | Metered,
     facts: RequestFacts,
     request: Request,

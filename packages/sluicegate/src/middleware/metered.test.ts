@@ -66,7 +66,7 @@ test('a request that another limit denies holds nothing', () => {
   assert.equal(limiter.peek('ada').remaining, 60, 'only the first is held')
 })
 
-test('levels are held together, by keys in the order of the policies', () => {
+test('levels are held together, by keys in the order of the policies or by name', () => {
   const limiter = createLimiter(
     levels({ org: fixedWindow({ limit: 100, window: 'day' }), user: tokenBucket({ limit: 50, window: '1m' }) }),
     { clock: manualClock(START_MS) },
@@ -79,6 +79,14 @@ test('levels are held together, by keys in the order of the policies', () => {
     limiter.peek({ org: 'acme', user: 'ada' }).parts?.map(({ remaining }) => remaining),
     [90, 40],
   )
+  const named = (key: object) => made({ limits: [{ limiter, key: (() => key) as never, onMissingKey: 'skip' }] }).handle()
+  assert.equal(named({ user: 'ada', org: 7 }).result.passes, true)
+  assert.deepEqual(
+    limiter.peek({ org: '7', user: 'ada' }).parts?.map(({ remaining }) => remaining),
+    [99, 39],
+  )
+  assert.equal(named({ user: undefined, org: 'acme' }).result.passes, true, 'without one of them it has no key')
+  assert.throws(() => named({ user: 'ada', team: 'math' }), { code: 'KEY_INVALID', mend: 'must have one key for each of org, user' })
 })
 
 test('what cannot be metered is refused', () => {

@@ -48,7 +48,7 @@ export interface LimitOptions<Request> extends NoPolicy {
    */
   readonly limiter?: MiddlewareLimiter | LimiterMaker
   /**
-   * What requests are counted by. For `allOf` an array, one for each of its policies.
+   * What requests are counted by. For `allOf` an array, one for each of its policies; a function may return them by the names of `levels`.
    *
    * @defaultValue the address of the socket
    * @example rateLimit({ policy, key: header('x-user') })
