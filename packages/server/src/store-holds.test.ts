@@ -106,7 +106,7 @@ for (const [name, storage] of STORAGES) {
     const first = add(here)
     await until('what it holds is free meanwhile', async () => (await post(there, 'peek', { policy: 'money', key })).body.remaining === 100)
     assert.deepEqual([(await open(here, { expect: 1 })).status, (await open(there, { expect: 1 })).status], [429, 200])
-    const shorter = await open(there, { expect: 1, over: 'wait', ttlMs: 50 })
+    const shorter = await open(there, { expect: 1, over: 'wait', ttlMs: 400 })
     const refused = await post(there, 'add', { hold: shorter.body.hold, cost: 200 })
     assert.deepEqual([refused.status, refused.body.policy], [429, 'money'])
     assert.equal((await post(there, 'add', { hold: shorter.body.hold, cost: LIMIT + 1 })).status, 422)

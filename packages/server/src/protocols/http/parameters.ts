@@ -74,8 +74,10 @@ export class Parameters {
   cost(name: TokensName, missing: number | undefined): Cost {
     const given = this.#values.get(name)
     const value = given === undefined ? missing : given
-    // That of 1e400 is infinite.
-    if (typeof value === 'number' && Number.isFinite(value)) return value
+    if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) {
+      throw new Problem(400, 'COST_INVALID', `${name}: must be an integer below 2^53`)
+    }
+    if (typeof value === 'number') return value
     if (typeof value === 'string' && DIGITS.test(value)) return Number(value)
     // The prices check what it has.
     if (isObject(value)) return value as Usage

@@ -54,7 +54,8 @@ test('work opens, adds and closes over RESP, by counted calls', () => {
   const clock = manualClock(0)
   const client = new TestSession(sessionContext({ clock, policies: [tokenBucket({ name: 'api', limit: 100, window: '1m' })] }))
   const opened = client.call('SG.OPEN', 'api', 'ada', 'EXPECT', 60, 'MOST', 80, 'TTL', 20_000, 'OVER', 'cut') as RespReply[]
-  assert.deepEqual(opened.toSpliced(7, 1), [0, 100, 40, -1, 0, 60, 80, []])
+  assert.deepEqual(opened.toSpliced(7, 1).toSpliced(4, 1), [0, 100, 40, -1, 60, 80, []])
+  assert.ok(Number(opened[4]) >= 20_000, 'full when the hold has ended')
   const id = String(opened[7])
   const [limited, , remaining, retryMs, , , , none] = client.call('SG.OPEN', 'api', 'ada', 'EXPECT', 50) as RespReply[]
   assert.deepEqual([limited, remaining, none, Number(retryMs) >= 20_000], [1, 40, null, true])

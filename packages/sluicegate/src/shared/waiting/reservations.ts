@@ -76,10 +76,12 @@ export class Reservations {
 
   /**
    * Says to other processes that a key is reset, for as long as reservations from before are waited for: they are not charged any more. A store does not
-   * remember what a key was.
+   * remember what a key was. A key with tokens left has none.
    */
   async markReset(key: Key, aheadMs: number): Promise<void> {
-    await this.inForce.parts.backend.execute({ verb: 'block', key: markOf(key), us: Math.ceil(aheadMs * 1000) })
+    const { backend } = this.inForce.parts
+    const { remaining } = decisionOf(await backend.execute({ verb: 'peek', key, cost: 1, isAtHome: true }))
+    if (remaining === 0) await backend.execute({ verb: 'block', key: markOf(key), us: Math.ceil(aheadMs * 1000) })
   }
 
   async wasReset(key: Key): Promise<boolean> {
