@@ -72,6 +72,7 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
           localShare: 'outages.md#the-share-of-a-process',
           timeout: 'outages.md',
           overrides: 'shared.md#policies-of-single-keys',
+          plans: 'exceptions.md#another-policy-for-some-keys',
         },
       }),
       group('redis', 'RedisOptions', 'redis/redis.ts', 'redis.md'),

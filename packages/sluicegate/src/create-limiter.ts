@@ -27,6 +27,7 @@ const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000
 const EXAMPLE = '{ hotKeys: 10 }'
 const STORE = ['store'] as const
+const PLANS = ['plans'] as const
 const WATCHED = ['soft', 'onSoft', 'ledger'] as const
 const OPTIONS: readonly string[] = [
   'store',
@@ -117,6 +118,8 @@ export function limiterOf(policy: Policy, given: LimiterOptions | SharedOptions)
 export function makeLimiter<P extends Policy>(policy: P, options?: LimiterOptions, room?: InnerRoom): Limiter<AnswerOf<P>>
 export function makeLimiter(policy: Policy, given: LimiterOptions = {}, inner: InnerRoom = {}): Limiter {
   const own = checkedPolicy(policy, 'policy', 'createLimiter')
+  const { plans } = asGiven(Object(given) as Partial<SharedOptions>, PLANS)
+  if (plans !== undefined) throw new PolicyError('OPTION_INVALID', 'plans', plans, 'are for limiters over a store: give store, too')
   const options = checkOptions(given, OPTIONS, EXAMPLE, 'createLimiter()')
   const { maxKeys, clock, onFull = 'evict' } = options
   if (maxKeys !== undefined) checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)

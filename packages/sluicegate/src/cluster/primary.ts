@@ -34,6 +34,7 @@ export interface PrimaryOptions {
 }
 
 const OPTIONS: readonly string[] = ['process'] satisfies (keyof PrimaryOptions)[]
+const NO_PLANS = 'need a store of their own, such as redis(client): a primary has one policy for each name'
 const SAY_THERE = "is the primary's: give it to serveLimiter"
 
 /**
@@ -56,7 +57,7 @@ export function primary(options: PrimaryOptions = {}): Store {
   }
   return storeOf({
     name: 'primary',
-    refused: { mode: SAY_THERE, lease: SAY_THERE },
+    refused: { mode: SAY_THERE, lease: SAY_THERE, plans: NO_PLANS },
     open: ({ clock }) => openedAt(channel, clock),
   })
 }

@@ -36,6 +36,7 @@ const OPTIONS: readonly string[] = ['waitUntil', 'objectFor'] satisfies (keyof D
 
 /** Objects have this many places, and neighbouring places share a circuit breaker: the calls to a flooded object open only that one. */
 const PLACES = 16_384
+const NO_PLANS = 'need another store, such as redis(client): objects have one policy for each name'
 const NO_TIMERS = 'needs a timer between requests, which Workers do not have'
 
 /**
@@ -60,7 +61,7 @@ export function durableObjects(namespace: ObjectNamespace, options: DurableObjec
   if (typeof objectFor !== 'function') throw new PolicyError('OPTION_INVALID', 'objectFor', objectFor, 'must be a function of a key')
   return storeOf({
     name: 'durable objects',
-    refused: { queue: NO_TIMERS, maxWaiting: NO_TIMERS },
+    refused: { queue: NO_TIMERS, maxWaiting: NO_TIMERS, plans: NO_PLANS },
     open: ({ clock: given, timeoutMs }) => {
       const clock = withoutTimers(given)
       return {

@@ -125,11 +125,11 @@ export function hotKeysOfAll(limiters: Iterable<{ hotKeys(n: number): HotKeys }>
  * @throws {PolicyError} `KEY_INVALID`
  */
 export function checkTieredKey(key: Key): asserts key is string {
-  if (!Array.isArray(key)) return checkKey(key)
+  if (typeof key !== 'object' || key === null) return checkKey(key)
   throw new PolicyError(
     'KEY_INVALID',
     'key',
     key,
-    'must be one string with policyFor or overrides: keys of several policies would share no budget',
+    'must be one string with policyFor or overrides: for levels over a store there is the option plans',
   )
 }

@@ -5,6 +5,7 @@ import type { HotKeys } from '../decision/hot-keys.js'
 import { type Reservation, TAKE, WAIT } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
 import type { AnyHold, OpenOptions } from '../holds/hold.js'
+import { type KeysByName, keyInOrder, ownKey } from '../key.js'
 import type { BoundKey, Key, LimiterHandle, ReserveOptions, WaitOptions } from '../limiter.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
@@ -35,6 +36,8 @@ export interface TieredLimiterParts<Answer extends Decision> {
   readonly ownAs: readonly Policy[]
   readonly tiers: readonly Tier<InnerLimiter<Answer>>[]
   readonly policyFor: ((key: string) => Policy | undefined) | undefined
+  /** Over a store, in place of `policyFor`: the policy of all keys of a call. */
+  readonly planFor?: ((key: Key | KeysByName) => Policy | undefined) | undefined
   readonly clock: Clock
   /** Makes the limiter of a policy that is not yet among the tiers; without it there are no others. */
   readonly make?: ((policy: Policy) => InnerLimiter<Answer>) | undefined
@@ -92,15 +95,16 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> {
   constructor(parts: TieredLimiterParts<Answer>) {
     super(parts.own)
     this.parts = parts
-    const { overridden, clock, policyFor, own, ownAs, tiers } = parts
+    const { overridden, clock, policyFor, planFor, own, ownAs, tiers } = parts
+    const option = planFor === undefined ? 'policyFor' : 'plans'
     this.table = new TierTable({
-      option: 'policyFor',
-      make: (policy) => this.made(policy, 'policyFor', () => (parts.make as (policy: Policy) => InnerLimiter<Answer>)(policy)),
+      option,
+      make: (policy) => this.made(policy, option, () => (parts.make as (policy: Policy) => InnerLimiter<Answer>)(policy)),
       known: (policy) => (contentOf(policy) === contentOf(this.policy) ? this.inner : parts.known?.(policy, this.tiers())),
     })
     for (const policy of ownAs) this.table.name(policy, own as TierLimiter<Answer>)
     for (const tier of tiers) this.table.add(tier as Tier<TierLimiter<Answer>>)
-    this.waits = new FollowingWaits((key) => this.tierOf(key), clock, policyFor !== undefined)
+    this.waits = new FollowingWaits((key) => this.tierOf(key), clock, policyFor !== undefined || planFor !== undefined)
     if (overridden === undefined) return
     this.overridden = new OverrideTiers({
       make: (override) => this.made(override.policy, 'overrides', () => overridden.make(override)),
@@ -126,7 +130,8 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> {
   }
 
   async wait(key: Key, options?: WaitOptions): Promise<Answer> {
-    return this.afterLook(() => this.waits.wait(key, options, (limiter, own) => this.holding(limiter, key).wait(key, own)))
+    const own = this.inOrder(key)
+    return this.afterLook(() => this.waits.wait(own, options, (limiter, given) => this.holding(limiter, own).wait(own, given)))
   }
 
   /** What is settled returns to the limiter that charged, whatever the key's policy is by then. */
@@ -135,7 +140,8 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> {
   }
 
   async [WAIT](key: Key, options?: WaitOptions): Promise<Reservation<When, Answer>> {
-    return this.afterLook(() => this.waits.wait(key, options, (limiter, own) => settling(this.holding(limiter, key))[WAIT](key, own)))
+    const own = this.inOrder(key)
+    return this.afterLook(() => this.waits.wait(own, options, (limiter, given) => settling(this.holding(limiter, own))[WAIT](own, given)))
   }
 
   reserve(key: Key, cost: number, options?: ReserveOptions): Awaitable<Reservation<When>> {
@@ -270,14 +276,24 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> {
   }
 
   private tierOf(key: Key): TierLimiter<Answer> {
-    checkTieredKey(key)
-    const { policyFor, make, overridden } = this.parts
-    const override = overridden?.map.of(key)
-    if (override !== undefined) return (this.overridden as OverrideTiers<TierLimiter<Answer>>).of(override)
-    const policy = policyFor?.(key)
+    const { policyFor, planFor, make, overridden } = this.parts
+    let policy: Policy | undefined
+    if (planFor !== undefined) policy = planFor(key)
+    else {
+      checkTieredKey(key)
+      const override = overridden?.map.of(key)
+      if (override !== undefined) return (this.overridden as OverrideTiers<TierLimiter<Answer>>).of(override)
+      policy = policyFor?.(key)
+    }
     if (policy === undefined) return this.inner
     ignore(policy)
     return this.table.of(policy, make === undefined)
+  }
+
+  /** Of several keys the array that they will have been: the caller may change its own. */
+  private inOrder(key: Key | KeysByName): Key {
+    const names = this.parts.planFor === undefined ? [] : (this.policy.policies ?? []).map(({ name }) => name)
+    return ownKey(keyInOrder(names, key))
   }
 
   private made(policy: Policy, option: string, make: () => InnerLimiter<Answer>): TierLimiter<Answer> {

@@ -11,6 +11,7 @@ import { mergedLoads } from '../calls/shard-load.js'
 import { sumOfRegions } from '../region-stats.js'
 import type { SharedLimiter, SharedStats } from '../shared-limiter.js'
 import type { OverrideCache } from './override-cache.js'
+import { PlannedPolicies, type Plans } from './plans.js'
 
 /** What {@link tieredShared} puts around the limiter of the own policy. */
 interface SharedTiers {
@@ -20,6 +21,7 @@ interface SharedTiers {
   readonly isKnownByName?: boolean
   readonly clock: Clock
   readonly policyFor: ((key: string) => Policy | undefined) | undefined
+  readonly plans: Plans | undefined
   /** All policies that `policyFor` may return, if the option names them. */
   readonly policies: readonly Policy[] | undefined
   readonly overrides: OverrideCache | undefined
@@ -29,7 +31,7 @@ interface SharedTiers {
 export function tieredShared(
   own: SharedLimiter,
   ownAs: Policy,
-  { make, isKnownByName, clock, policyFor, policies, overrides }: SharedTiers,
+  { make, isKnownByName, clock, policyFor, plans, policies, overrides }: SharedTiers,
 ): SharedLimiter {
   const tiers: { readonly policy: Policy; readonly counted: SharedLimiter }[] = []
   const contents = new Set([contentOf(ownAs)])
@@ -43,11 +45,13 @@ export function tieredShared(
     for (const limiter of [own, ...tiers.map(({ counted }) => counted)]) limiter.close()
     throw error
   }
+  const planned = plans && new PlannedPolicies(plans, () => own.policy)
   const tiered = new TieredLimiter<Decision>({
     own,
     ownAs: [ownAs],
     tiers,
     policyFor,
+    planFor: planned && ((key) => planned.of(key)),
     clock,
     make: policies === undefined ? make : undefined,
     known: isKnownByName ? (policy, limiters) => ofName(policy, limiters) : undefined,

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import pg from 'pg'
+import { PostgresProcess } from 'sluicegate-testkit'
+import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { createLimiter } from '../../create-limiter.js'
+import { PolicyError } from '../../errors.js'
+import { fixedWindow, levels, manualClock, type Policy, slidingLog, tokenBucket } from '../../index.js'
+import { postgres, postgresTable } from '../../postgres/index.js'
+import { redis } from '../../redis/index.js'
+import { region } from '../../regions/index.js'
+import { casStore } from '../../store/cas.js'
+import { memoryStore } from '../../store-testing/memory-store.js'
+import type { SharedOptions } from '../shared-options.js'
+import type { Store } from '../store.js'
+
+const START_MS = 1_789_000_000_000
+const OWN = levels({
+  org: fixedWindow({ limit: 1000, window: '30d' }),
+  team: fixedWindow({ limit: 10, window: '30d' }),
+  key: tokenBucket({ limit: 100, window: '1h' }),
+})
+const PRO = fixedWindow({ limit: 50, window: '30d', name: 'pro' })
+const LARGE = tokenBucket({ limit: 200, window: '1h' })
+
+let server: OwnRedis
+let database: PostgresProcess
+let pool: pg.Pool
+before(async () => {
+  server = await ownRedis()
+  database = await PostgresProcess.start()
+  await database.ask(postgresTable())
+  pool = new pg.Pool({ connectionString: database.url })
+})
+after(async () => {
+  await pool.end()
+  await database.stop()
+  await server.stop()
+})
+
+const STORES: Readonly<Record<string, () => Store>> = {
+  'a store that compares and swaps': () => casStore(memoryStore({ clock: manualClock(START_MS) })),
+  Redis: () => redis(server.client, { prefix: crypto.randomUUID() }),
+  PostgreSQL: () => postgres(pool, { prefix: crypto.randomUUID() }),
+}
+
+for (const [name, storeOf] of Object.entries(STORES)) {
+  describe(`plans over ${name}`, () => {
+    function planned(options: Partial<SharedOptions> = {}) {
+      const plans = new Map<string, Policy>([['research', PRO]])
+      const store = storeOf()
+      const limiter = createLimiter(OWN, { store, mode: 'exact', timeout: 10_000, plans: { team: (id) => plans.get(id) }, ...options })
+      return { plans, store, limiter }
+    }
+
+    test('a level has the plan of its key; a denial names the level; the organisation has one budget', async () => {
+      const { limiter, store } = planned()
+      const research = { org: 'acme', team: 'research', key: 'ada' }
+      const sales = ['acme', 'sales', 'bob']
+      assert.equal((await limiter.take(research, 50)).allowed, true)
+      const denied = await limiter.take(research)
+      assert.deepEqual([denied.allowed, denied.policy, denied.limit], [false, 'team', 50])
+      assert.equal((await limiter.take(sales, 10)).allowed, true)
+      const other = await limiter.take(sales)
+      assert.deepEqual([other.allowed, other.policy, other.limit], [false, 'team', 10])
+      using plain = createLimiter(OWN, { store, mode: 'exact', timeout: 10_000 })
+      assert.equal((await plain.peek(['acme', 'new', 'new'])).remaining, 10)
+      using orgs = createLimiter(fixedWindow({ limit: 1000, window: '30d', name: 'org' }), { store, mode: 'exact', timeout: 10_000 })
+      assert.equal((await orgs.peek('acme')).remaining, 940)
+      limiter.close()
+    })
+
+    test('a key keeps what it has spent when its plan changes, up and down', async () => {
+      const { limiter, plans } = planned()
+      const key = ['acme', 'ops', 'eve']
+      await limiter.take(key, 8)
+      plans.set('ops', PRO)
+      assert.equal((await limiter.take(key, 22)).remaining, 20)
+      plans.delete('ops')
+      assert.equal((await limiter.take(key)).allowed, false)
+      plans.set('ops', PRO)
+      assert.equal((await limiter.peek(key)).policy, 'team')
+      limiter.close()
+    })
+
+    test('every level may have plans; equal ones, and those made anew, are one', async () => {
+      const { limiter } = planned({
+        plans: { team: () => fixedWindow({ limit: 500, window: '30d' }), key: (id) => (id === 'big' ? LARGE : undefined) },
+      })
+      assert.equal((await limiter.take(['acme', 'a', 'big'], 150)).allowed, true)
+      const denied = await limiter.take(['acme', 'a', 'small'], 150)
+      assert.deepEqual([denied.allowed, denied.policy], [false, 'key'])
+      assert.equal((await limiter.take(['acme', 'a', 'big'], 50)).allowed, true)
+      limiter.close()
+    })
+
+    test('work opens under the plan of each level, and spends there', async () => {
+      const { limiter } = planned({ mode: 'leased' })
+      const key = { org: 'acme', team: 'research', key: 'ada' }
+      const work = await limiter.open(key, { expect: 40, most: 45 })
+      assert.deepEqual([work.allowed, await work.add(30)], [true, true])
+      const refused = await limiter.open(key, { expect: 20 })
+      assert.deepEqual([refused.allowed, refused.policy], [false, 'team'])
+      await work.close(35)
+      assert.equal((await limiter.peek(key)).remaining, 15)
+      limiter.close()
+    })
+
+    test('a wait moves to the plan that its key has by then, and an update of the own policy is felt beside plans', async () => {
+      const { limiter } = planned()
+      const key = { org: 'acme', team: 'research', key: 'ada' }
+      limiter.update(
+        levels({ org: fixedWindow({ limit: 20, window: '30d' }), team: fixedWindow({ limit: 10, window: '30d' }), key: LARGE }),
+      )
+      assert.equal((await limiter.take(key, 20)).allowed, true)
+      const denied = await limiter.take(key)
+      assert.deepEqual([denied.allowed, denied.policy, denied.limit], [false, 'org', 20])
+      limiter.close()
+    })
+  })
+}
+
+test('a wait for levels goes on under the plan that its key has by then', async () => {
+  const clock = manualClock(START_MS)
+  const plans = new Map<string, Policy>()
+  const own = levels({ org: tokenBucket({ limit: 1000, window: '1s' }), team: tokenBucket({ limit: 1, window: '1h' }) })
+  const store = casStore(memoryStore({ clock }))
+  const limiter = createLimiter(own, { store, clock, mode: 'exact', plans: { team: (id) => plans.get(id) } })
+  const key = { org: 'acme', team: 'ops' }
+  await limiter.take(key)
+  let allowed: boolean | undefined
+  const waiting = limiter.wait(key).then((decision) => {
+    allowed = decision.allowed
+  })
+  await passing(clock, 3)
+  assert.equal(allowed, undefined)
+  plans.set('ops', tokenBucket({ limit: 3600, window: '1h' }))
+  await passing(clock, 4)
+  assert.equal(allowed, true)
+  await waiting
+  limiter.close()
+})
+
+async function passing(clock: ReturnType<typeof manualClock>, seconds: number): Promise<void> {
+  for (let ms = 0; ms < seconds * 1000; ms += 50) {
+    clock.advance(50)
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+test('what plans cannot be is said at once, with what to do', async () => {
+  const store = casStore(memoryStore())
+  const plans = { team: () => PRO }
+  const made = (policy: Policy, options: object) => () => createLimiter(policy, { store, ...options } as SharedOptions).close()
+  for (const [make, message] of [
+    [made(PRO, { plans }), /plans: are for levels/],
+    [made(OWN, { plans: { squad: () => PRO } }), /plans\.squad: must be one of org, team, key/],
+    [made(OWN, { plans: { team: PRO } }), /plans\.team: must be a function of a key/],
+    [made(OWN, { plans: [] }), /plans: must be functions by level, such as/],
+    [made(OWN, { plans, policyFor: () => PRO }), /policyFor: is for single keys/],
+    [made(OWN, { plans, overrides: true }), /overrides: is for single keys/],
+    [made(OWN, { plans, store: undefined }), /plans: are for limiters over a store/],
+    [made(OWN, { plans, store: region({ name: 'a', local: redis(server.client), home: redis(server.client) }) }), /plans: need one store/],
+  ] as const) {
+    assert.throws(make, (error) => error instanceof PolicyError && message.test(error.message), String(message))
+  }
+  const key = ['acme', 'a', 'ada']
+  for (const [plan, message] of [
+    [slidingLog({ limit: 5, window: '1m' }), /plans\.team: must return fixed-window/],
+    [{ limit: 5 }, /plans\.team/],
+    [Promise.resolve(PRO), /plans\.team/],
+  ] as const) {
+    const limiter = createLimiter(OWN, { store, plans: { team: () => plan as Policy } })
+    await assert.rejects(
+      async () => limiter.take(key),
+      (error) => error instanceof PolicyError && message.test(error.message),
+    )
+    limiter.close()
+  }
+  const single = createLimiter(OWN, { store, policyFor: () => undefined })
+  await assert.rejects(
+    async () => single.take({ org: 'a', team: 'b', key: 'c' }),
+    /must be one string with policyFor or overrides: for levels/,
+  )
+  single.close()
+})
