@@ -230,7 +230,7 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
 
   async reset(given: Key | KeysByName): Promise<Decision> {
     const key = this.inOrder(given)
-    const wake = await this.waiting.resetting(key)
+    const wake = this.waiting.resetting(key)
     const decision = await this.changed({ verb: 'reset', key }, 'dropped')
     wake()
     return decision

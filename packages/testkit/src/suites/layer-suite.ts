@@ -76,13 +76,13 @@ export function feltChanges(
   }
 }
 
-/** That those who have booked ahead hear of what another process gives back, within about a second. */
+/** That those who have booked ahead hear within about a second when another process gives back all that they wait for. */
 export function feltGifts(
   name: string,
   make: (policy: Policy) => { readonly limiter: SharedLimiter; readonly other: SharedLimiter },
   second: () => Promise<void>,
 ): void {
-  test(`${name}: a reset or refund of another process reaches those who have booked within a second`, async () => {
+  test(`${name}: a reset, or refund of all, by another process reaches those who have booked within a second`, async () => {
     const all = Object.keys(MAKERS) as (keyof typeof MAKERS)[]
     const cases = [
       ...all.map((maker) => ({ maker, gift: 'reset' as const })),
@@ -99,7 +99,7 @@ export function feltGifts(
     }
     await second()
     for (const { passed } of cases) assert.deepEqual(passed, [])
-    await Promise.all(cases.map(({ other, gift }) => (gift === 'reset' ? other.reset('k') : other.refund('k', 9))))
+    await Promise.all(cases.map(({ other, gift }) => (gift === 'reset' ? other.reset('k') : other.refund('k', 19))))
     await second()
     const ends = cases.map(async ({ maker, gift, limiter, other, passed }) => {
       const { remaining } = await other.peek('k')
@@ -107,8 +107,10 @@ export function feltGifts(
       other.close()
       return `${maker} ${gift}: ${passed}, ${remaining} left`
     })
-    const expected = cases.map(({ maker, gift }) => `${maker} ${gift}: a,b,c, ${gift === 'reset' ? 1 : 0} left`)
-    assert.deepEqual(await Promise.all(ends), expected)
+    assert.deepEqual(
+      await Promise.all(ends),
+      cases.map(({ maker, gift }) => `${maker} ${gift}: a,b,c, 1 left`),
+    )
   })
 }
 

@@ -2,7 +2,6 @@ import type { WaitRequest } from '../../arguments.js'
 import { type Decision, refusal } from '../../decision/decision.js'
 import { holdsPermits } from '../../decision/permit.js'
 import { isOutage } from '../../errors.js'
-import { nameOf } from '../../key.js'
 import { surelyUs } from '../../lease/leasing.js'
 import type { Key } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
@@ -74,20 +73,6 @@ export class Reservations {
     return source === 'outage' ? Number.POSITIVE_INFINITY : retryAfterMs
   }
 
-  /**
-   * Says to other processes that a key is reset, for as long as reservations from before are waited for: they are not charged any more. A store does not
-   * remember what a key was. A key with tokens left has none.
-   */
-  async markReset(key: Key, aheadMs: number): Promise<void> {
-    const { backend } = this.inForce.parts
-    const { remaining } = decisionOf(await backend.execute({ verb: 'peek', key, cost: 1, isAtHome: true }))
-    if (remaining === 0) await backend.execute({ verb: 'block', key: markOf(key), us: Math.ceil(aheadMs * 1000) })
-  }
-
-  async wasReset(key: Key): Promise<boolean> {
-    return !(await this.inForce.parts.backend.execute({ verb: 'peek', key: markOf(key), cost: 1 })).done
-  }
-
   get timeoutMs(): number {
     return this.inForce.parts.guard.timeoutMs
   }
@@ -120,9 +105,4 @@ export class Reservations {
 
 function unlessOutage(error: unknown): void {
   if (!isOutage(error)) throw error
-}
-
-/** A key that is banned for some time after another was reset. */
-function markOf(key: Key): string {
-  return `${nameOf(key)}\u0000reset`
 }

@@ -25,8 +25,6 @@ const MOST_MOVED_BY_CHANGE = 1_000
 const SLACK_MS = 2
 /** How often a key is looked at whose waiters sleep for longer: another process may have made room. */
 const LOOKS_EACH_MS = 1_000
-/** What is gained by reserving anew after a look, at the least. */
-const LEAST_GAIN_MS = 250
 /** Keys that are looked at so often; of more each waits longer. */
 const MOST_LOOKED_AT = 1_000
 
@@ -208,11 +206,10 @@ export class SharedWaiting {
 
   /**
    * Call it before a reset of the key, and the result when it is done: nothing that was reserved before it is charged any more. Those that
-   * slept reserve anew, and waiters of other processes give nothing back.
+   * slept reserve anew.
    */
-  async resetting(key: Key): Promise<() => void> {
+  resetting(key: Key): () => void {
     const slept = [...(this.asleep.get(nameOf(key)) ?? [])]
-    if (isRate(this.reservations.policy)) await this.reservations.markReset(key, this.limits.aheadMs(0))
     return () => {
       const lifted = slept.filter(({ isLifted, isGiven }) => !isLifted && !isGiven)
       for (const keeping of lifted) keeping.isLifted = true
@@ -457,19 +454,12 @@ export class SharedWaiting {
   }
 
   /**
-   * Lets the sleepers of a key reserve anew where another process has made room. Under a window or log, which is closed until its latest reservation,
-   * that is a reset. In an outage they keep what they have.
+   * Lets the sleepers of a key reserve anew where a newcomer would pass: then another process has reset it, or given back all that they had
+   * reserved. They give nothing back: after a reset that would be of others. In an outage they keep what they have.
    */
   private async look(name: string, key: Key): Promise<void> {
-    const isOfRate = isRate(this.reservations.policy)
-    const freeMs = await this.reservations.untilFreeMs(key, 1)
-    const isRoom = isOfRate ? this.isLate(name, freeMs, 1, LEAST_GAIN_MS) : freeMs === 0
-    if (!isRoom) return
-    // After a reset nothing of these is charged, and what they gave back would be of others.
-    const isVoid = !isOfRate || (await this.reservations.wasReset(key))
-    const lifted = this.lifted(name, freeMs === 0 ? Number.POSITIVE_INFINITY : MOST_MOVED_BY_CHANGE)
-    if (!isVoid) for (const each of lifted) this.discard(each.booked)
-    this.wakeAll(lifted)
+    if ((await this.reservations.untilFreeMs(key, 1)) > 0) return
+    this.wakeAll(this.lifted(name, Number.POSITIVE_INFINITY))
   }
 
   /**
@@ -517,10 +507,10 @@ export class SharedWaiting {
   }
 
   /** Whether a newcomer that needs `cost` tokens would pass before its time, behind all that have reserved. */
-  private isLate(name: string, freeMs: number, cost: number, leastGainMs = SLACK_MS): boolean {
+  private isLate(name: string, freeMs: number, cost: number): boolean {
     const latest = this.latest(name)
     if (latest === undefined || !isRate(this.reservations.policy)) return false
-    return freeMs < latest.dueMs - this.sleepers.nowMs() + this.tokensMs(cost) - leastGainMs
+    return freeMs < latest.dueMs - this.sleepers.nowMs() + this.tokensMs(cost) - SLACK_MS
   }
 
   private latest(name: string): Keeping | undefined {
