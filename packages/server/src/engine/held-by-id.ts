@@ -20,6 +20,8 @@ interface Entry<Value> {
   readonly value: Value
   readonly keyName: string
   untilMs: number
+  /** Where its id is. */
+  second: number
 }
 
 /**
@@ -58,9 +60,10 @@ export class HeldById<Value> {
   /** Adds a value for `ttlMs`, and returns its id. {@link HeldById.requireRoom} comes before. */
   add(keyName: string, value: Value, ttlMs: number, id: string = this.#newId()): string {
     const untilMs = this.#nowMs() + ttlMs
-    this.#entries.set(id, { value, keyName, untilMs })
+    const entry = { value, keyName, untilMs, second: 0 }
+    this.#entries.set(id, entry)
     this.#countByKey.set(keyName, (this.#countByKey.get(keyName) ?? 0) + 1)
-    this.#schedule(id, untilMs)
+    this.#schedule(id, entry)
     return id
   }
 
@@ -83,8 +86,9 @@ export class HeldById<Value> {
   renew(id: string, ttlMs: number): boolean {
     if (this.get(id) === undefined) return false
     const entry = this.#entries.get(id) as Entry<Value>
+    this.#unschedule(id, entry)
     entry.untilMs = this.#nowMs() + ttlMs
-    this.#schedule(id, entry.untilMs)
+    this.#schedule(id, entry)
     return true
   }
 
@@ -101,8 +105,8 @@ export class HeldById<Value> {
         const entry = this.#entries.get(id)
         if (entry === undefined) continue
         if (entry.untilMs <= nowMs) this.#expire(id, entry)
-        // It was renewed, or is due later in this second.
-        else this.#schedule(id, entry.untilMs)
+        // It is due later in this second.
+        else this.#schedule(id, entry)
       }
     }
   }
@@ -118,10 +122,17 @@ export class HeldById<Value> {
     return slot === undefined ? randomUUID() : idOfSlot(randomUUID(), slot)
   }
 
-  #schedule(id: string, untilMs: number): void {
-    const second = Math.max(Math.ceil(untilMs / 1000), this.#sweptSecond + 1)
+  #schedule(id: string, entry: Entry<Value>): void {
+    const second = Math.max(Math.ceil(entry.untilMs / 1000), this.#sweptSecond + 1)
     const ids = this.#idsBySecond.get(second) ?? new Set()
     this.#idsBySecond.set(second, ids.add(id))
+    entry.second = second
+  }
+
+  /** An id stays nowhere for longer than its value. */
+  #unschedule(id: string, { second }: Entry<Value>): void {
+    const ids = this.#idsBySecond.get(second)
+    if (ids?.delete(id) && ids.size === 0) this.#idsBySecond.delete(second)
   }
 
   #expire(id: string, { value }: Entry<Value>): void {
@@ -134,6 +145,7 @@ export class HeldById<Value> {
     const entry = this.#entries.get(id)
     if (entry === undefined) return
     this.#entries.delete(id)
+    this.#unschedule(id, entry)
     const count = (this.#countByKey.get(entry.keyName) ?? 1) - 1
     if (count > 0) this.#countByKey.set(entry.keyName, count)
     else this.#countByKey.delete(entry.keyName)

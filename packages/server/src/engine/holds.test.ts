@@ -131,6 +131,21 @@ test('a hold whose time is over at the very call is heard of all the same', (t) 
   assert.deepEqual([add(first, 5).used, close(second, 7).used], [5, 7])
 })
 
+test('the id of a caller may be used again once the work before is forgotten: then it is other work', (t) => {
+  const { opened, add, close, clock, served } = setUp(t, BUCKET)
+  // It is remembered for longer, and in front of what ends after it.
+  close(opened({ ttlMs: 3_600_000, expect: 1 }), 0)
+  const asked = { id: crypto.randomUUID(), ttlMs: 1_000, expect: 10 }
+  close(opened(asked), 5)
+  clock.advance(1_500)
+  assert.equal(add(opened(asked), 3).used, 3)
+  // It lapses, and is forgotten.
+  clock.advance(3_500)
+  const id = opened(asked)
+  assert.deepEqual([add(id, 2).used, served().holds.open], [2, 1])
+  assert.deepEqual([close(id).used, served().holds.open], [2, 0])
+})
+
 test('a flood of holds that nobody closes takes bounded memory, and ends by itself', (t) => {
   const { engine, clock, open, served } = setUp(t, `${BUCKET}, max-keys: 400000`)
   const before = process.memoryUsage().heapUsed

@@ -192,7 +192,10 @@ export class Holds implements HoldVerbs {
 
   #endedNow(id: string): Ended | undefined {
     const ended = this.#ended.get(id)
-    return ended !== undefined && ended.untilMs > this.#nowMs() ? ended : undefined
+    if (ended === undefined || ended.untilMs > this.#nowMs()) return ended
+    // Its caller may use the id again.
+    this.#ended.delete(id)
+    return undefined
   }
 
   /** Work that lapsed goes on. */

@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { attachLimiter, createLimiter, type Decision, fixedWindow, manualClock, slidingLog, slidingWindow, tokenBucket } from 'sluicegate'
 import { readConfig } from 'sluicegate-config/read-config.js'
 import { Random, shortOrLong } from 'sluicegate-testkit'
@@ -252,6 +254,26 @@ describe('held by id', () => {
     clock.advance(3_600_000)
     held.sweep()
     assert.deepEqual([ended, held.size], [['short', 'renewed', 'long'], 0])
+  })
+
+  test('an id stays nowhere for longer than its value, and once where it is renewed', () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const { clock, held, add } = setUp()
+    const heapBytes = (): number => {
+      collect()
+      return process.memoryUsage().heapUsed
+    }
+    const renewed = add('bob', 'b', 86_400_000)
+    const before = heapBytes()
+    for (let i = 0; i < 80_000; i++) {
+      clock.advance(1_000)
+      held.renew(renewed, 86_400_000)
+      held.remove(add('alice', 'a', 86_400_000))
+      held.sweep()
+    }
+    assert.ok(heapBytes() - before < 5e6)
+    assert.equal(held.get(renewed), 'b')
   })
 
   test('values are bounded for each key and in all, and room comes back with each that ends', () => {
