@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -53,6 +53,23 @@ for (const output of ['full', 'closed'] as const) {
     assert.deepEqual(await once(child, 'close'), [0, null])
   })
 }
+
+test('a gate whose output is closed reads a log once to its end, and writes its files', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const [log, list] = [join(folder, 'access.log'), join(folder, 'deny.txt')]
+  const [, day, month, year, time] = new Date().toUTCString().split(' ')
+  writeFileSync(log, `203.0.113.9 - - [${day}/${month}/${year}:${time} +0000] "GET / HTTP/1.1" 200 5\n`.repeat(50))
+  const args = ['gate', '--follow', log, '--once', '--block', '30 for 1h', '--deny-list', list]
+  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  child.stdout.destroy()
+  let err = ''
+  child.stderr.on('data', (text) => {
+    err += text
+  })
+  assert.deepEqual(await once(child, 'close'), [0, null], err)
+  assert.equal(readFileSync(list, 'utf8'), '203.0.113.9\n')
+})
 
 longTest('a command whose output is full says so and ends with 1', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'sluicegate-'))

@@ -83,9 +83,9 @@ class GateRun {
     }
     process.once('SIGINT', stop)
     process.once('SIGTERM', stop)
-    // Files are emptied in any case.
+    // Files are emptied in any case, and written by a run that reads once.
     whenOutputFails((isClosed) => {
-      if (isClosed) stop()
+      if (isClosed && this.#flags.once !== true) stop()
     })
     try {
       await this.#addStream()

@@ -206,6 +206,21 @@ test('a line that Kubernetes or Docker wrote in parts is one, of each stream: a 
   ])
 })
 
+test('only Docker writes a line in parts that is long and has no end, and a stream that is no text ends nothing', () => {
+  const reader = logReader('envelope common', ['remote_addr'])
+  const read = (envelope: object): unknown => {
+    const line = Buffer.from(JSON.stringify(envelope))
+    return reader.read(line, 0, line.length) === true && reader.record.value('remote_addr')
+  }
+  const long = COMMON_LINE.replace('GET /', `GET /${'x'.repeat(20_000)}`)
+  assert.deepEqual([read({ message: long }), read({ MESSAGE: long }), read({ message: COMMON_LINE })], Array(3).fill('192.0.2.7'))
+  for (const stream of [{ toString: 1 }, { toString: null, valueOf: null }, 5, 'other'])
+    assert.deepEqual(
+      [read({ log: long, stream }), guessFormat(Buffer.from(JSON.stringify({ log: COMMON_LINE, stream })))],
+      ['192.0.2.7', 'envelope common'],
+    )
+})
+
 test('times in every form that logs use', () => {
   const forms = [
     '10/Oct/2026:13:55:36 +0000',

@@ -499,6 +499,11 @@ function insideEnvelope(bytes: Buffer, start: number, end: number): LineInside |
   const line = LINE_MEMBERS.map((name) => envelope[name]).find((value) => typeof value === 'string')
   if (typeof line !== 'string') return undefined
   const inside = Buffer.from(line.replace(/\r?\n$/, ''))
-  const isPart = inside.length >= DOCKER_PART_BYTES && !line.endsWith('\n')
-  return { bytes: inside, start: 0, end: inside.length, stream: String(envelope.stream), isPart }
+  const { log, stream } = envelope
+  const isPart = line === log && isStream(stream) && inside.length >= DOCKER_PART_BYTES && !line.endsWith('\n')
+  return { bytes: inside, start: 0, end: inside.length, stream: isStream(stream) ? stream : undefined, isPart }
+}
+
+function isStream(value: unknown): value is 'stdout' | 'stderr' {
+  return value === 'stdout' || value === 'stderr'
 }
