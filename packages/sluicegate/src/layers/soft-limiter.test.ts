@@ -183,3 +183,17 @@ for (const fault of ['announces each', 'never again'] as const) {
     assert.ok(found.includes(true))
   })
 }
+
+test('levels whose long names differ at their end are announced each', () => {
+  const events: string[] = []
+  const long = 'a'.repeat(100)
+  const limiter = createLimiter(
+    levels({ [`${long}.read`]: fixedWindow({ limit: 10, window: '1h' }), [`${long}.write`]: fixedWindow({ limit: 10, window: '1h' }) }),
+    {
+      soft: ['80%'],
+      onSoft: ({ policy }) => events.push(policy.slice(100)),
+    },
+  )
+  limiter.take('ada', 9)
+  assert.deepEqual(events, ['.read', '.write'])
+})

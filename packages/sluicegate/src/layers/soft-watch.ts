@@ -16,6 +16,8 @@ const MOST_KNOWN = 10_000
 const AGAIN_MS = 1_000
 /** Of a threshold, in the name of what announces it. */
 const MOST_SHOWN = 20
+/** Of a long name. */
+const ENDING = 25
 
 /** Says who announces a threshold: whoever it lets pass. */
 interface Announcer {
@@ -147,11 +149,16 @@ interface Reached {
 function oncePolicy(policy: Policy, level: Policy, threshold: string): Policy {
   const end = ` soft ${threshold.slice(0, MOST_SHOWN)}`
   const room = MAX_NAME_LENGTH - end.length
-  const half = (room - 1) / 2
-  const own = policy === level ? level.name.slice(0, room) : `${policy.name.slice(0, half)} ${level.name.slice(0, half)}`
+  const half = Math.floor((room - 1) / 2)
+  const own = policy === level ? shortened(level.name, room) : `${shortened(policy.name, half)} ${shortened(level.name, half)}`
   const name = `${own}${end}`
   if (level.algorithm === 'fixed-window') return changedPolicy(level, { name, limit: 1, burst: 1 })
   return fixedWindow({ limit: 1, window: meantWindow(level.windowMs), name })
+}
+
+/** Long names often differ at their end. */
+function shortened(name: string, room: number): string {
+  return name.length <= room ? name : `${name.slice(0, room - ENDING)}${name.slice(-ENDING)}`
 }
 
 /** Tokens spent and held; none of a key that is full, or that is on a list, and what is not known in an outage. */
