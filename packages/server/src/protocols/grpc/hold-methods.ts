@@ -134,7 +134,10 @@ function workOf({ used, held, over, affordable }: WorkState): MessageInitShape<t
 const FAULTS = {
   unknown: [STATUS.notFound, 'there is no such hold: it never was, or it ended more than its ttl ago'],
   closed: [STATUS.failedPrecondition, 'this hold was closed'],
-  passed: [STATUS.failedPrecondition, 'a call of this hold with a larger number was answered before: number each call one higher'],
+  passed: [
+    STATUS.failedPrecondition,
+    'a later call of this hold was answered before: number each call one higher, and open other work with another id',
+  ],
 } as const
 
 /** @throws {GrpcError} where there is no answer. */

@@ -101,7 +101,7 @@ const FAULTS: Readonly<Record<HoldFault['fault'], readonly [status: number, code
   passed: [
     409,
     'CALL_PASSED',
-    'a call of this hold with a larger number was answered before, and this one was not made: number each call one higher',
+    'a later call of this hold was answered before, and this one was not made: number each call one higher, and open other work with another id',
   ],
 }
 

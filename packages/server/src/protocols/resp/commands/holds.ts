@@ -103,7 +103,7 @@ function integer(args: CommandReader, at: number): number {
 const FAULTS = {
   unknown: 'NOHOLD there is no such hold: it never was, or it ended more than its TTL ago',
   closed: 'HOLDCLOSED this hold was closed',
-  passed: 'CALLPASSED a call of this hold with a larger number was answered before: number each call one higher',
+  passed: 'CALLPASSED a later call of this hold was answered before: number each call one higher, and open other work with another ID',
 } as const
 
 function known<Answer extends object>(answer: Answer | HoldFault): Answer {
