@@ -125,7 +125,7 @@ function freed(keys: readonly HoldingKey[], owns: readonly Own[], known: KeptHol
 
 /** What opens: of several that are alike as many as find room, but one at least. */
 function together(keys: readonly HoldingKey[], { hold, want, least, count: most = 1 }: HoldOperation) {
-  if (most === 1 || hold === 'rest') return { hold, want, least, count: 1 }
+  if (most === 1 || hold === 'rest' || hold === 0) return { hold, want, least, count: 1 }
   const room = Math.min(...keys.map(({ holds, room: rooms }) => rooms - holds.total))
   const count = Math.max(1, Math.min(most, Math.floor(room / hold)))
   return { hold: count * hold, want: count * want, least: count * least, count }

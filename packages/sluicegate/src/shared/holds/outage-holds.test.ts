@@ -5,7 +5,10 @@ import type { Awaitable } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
 import { fixedWindow, type Hold, levels, manualClock, type Policy, type SharedLimiter, tokenBucket } from '../../index.js'
 import { casStore } from '../../store/cas.js'
-import type { CasStore } from '../../store/cas-store.js'
+import type { CasStore, CasSwap } from '../../store/cas-store.js'
+import { StoreBackend } from '../../store/store-backend.js'
+import { StoreCalls } from '../../store/store-calls.js'
+import { StoreLanes } from '../../store/store-lanes.js'
 import { memoryStore } from '../../store-testing/memory-store.js'
 
 type Work = Hold<Awaitable<boolean>, 'later'>
@@ -13,27 +16,32 @@ type Work = Hold<Awaitable<boolean>, 'later'>
 const LIMIT = 100
 const DAY = fixedWindow({ limit: LIMIT, window: '1d', name: 'day' })
 
-function setUp(policy: Policy, outage: 'local' | 'open' | 'closed' = 'local') {
+function setUp(policy: Policy, outage: 'local' | 'open' | 'closed' = 'local', isTogether = true) {
   const clock = manualClock(1_700_006_400_000)
   const memory = memoryStore({ clock })
   let isOut = false
   let isHeldUp = false
-  const unlessOut = async <Answer>(call: () => Promise<Answer>): Promise<Answer> => {
-    if (isOut) throw new Error('the connection broke')
+  let failing: string | undefined
+  const unlessOut = async <Answer>(key: string, call: () => Promise<Answer>): Promise<Answer> => {
+    if (isOut || (failing !== undefined && key.endsWith(failing))) throw new Error('the connection broke')
     while (isHeldUp) await turns(1)
     return call()
   }
   const store: CasStore = {
     name: 'failing',
-    read: (key) => unlessOut(() => memory.read(key)),
-    readAll: (keys) => unlessOut(() => memory.readAll(keys)),
-    swap: (swap) => unlessOut(() => memory.swap(swap)),
-    swapAll: (swaps) => unlessOut(() => memory.swapAll(swaps)),
+    read: (key) => unlessOut(key, () => memory.read(key)),
+    readAll: (keys) => unlessOut('', () => memory.readAll(keys)),
+    swap: (swap) => unlessOut(swap.key, () => memory.swap(swap)),
+    ...(isTogether && { swapAll: (swaps: readonly CasSwap[]) => unlessOut('', () => memory.swapAll(swaps)) }),
   }
-  const of = (share: object): SharedLimiter => createLimiter(policy, { store: casStore(store), clock, mode: 'exact', outage, ...share })
+  const of = (share: object): SharedLimiter =>
+    createLimiter(policy, { store: casStore(store), clock, mode: isTogether ? 'exact' : 'leased', outage, ...share })
   const limiter = of(outage === 'local' ? { localShare: 0.5 } : {})
   const breakDown = (): void => {
     isOut = true
+  }
+  const fail = (key: string | undefined): void => {
+    failing = key
   }
   /** The value of a promise, for which time goes by where the store is asked again. */
   const passing = async <Value>(answer: Awaitable<Value>): Promise<Value> => {
@@ -62,7 +70,7 @@ function setUp(policy: Policy, outage: 'local' | 'open' | 'closed' = 'local') {
     await asked
     await turns(40)
   }
-  return { clock, limiter, breakDown, mend, passing, holdUp }
+  return { clock, limiter, of, breakDown, fail, mend, passing, holdUp }
 }
 
 const allowed = (works: readonly Work[]): Work[] => works.filter((work) => work.allowed)
@@ -247,4 +255,66 @@ test('work that is called off before it began says nothing of what work costs', 
   for (let works = 0; works < 20; works++) await (await limiter.open('ada', { most: 50 })).close()
   assert.equal((await limiter.open('ada', { most: 50 })).held, 50)
   limiter.close()
+})
+
+test('what is spent of a grant after its report was lost is charged, also where the report is answered after the next grant', async (t) => {
+  const { limiter, clock } = setUp(DAY)
+  const work = await limiter.open('ada', { expect: 80, ttl: '10s' })
+  let isHeldUp = true
+  const { execute } = StoreBackend.prototype
+  let answerNow = (): void => undefined
+  const answered = new Promise<void>((resolve) => (answerNow = resolve))
+  // As by a client with several connections: the second call is answered before the first.
+  t.mock.method(StoreBackend.prototype, 'execute', async function (this: StoreBackend, ...asked: Parameters<typeof execute>) {
+    const answer = await execute.apply(this, asked)
+    if (isHeldUp) {
+      isHeldUp = false
+      await answered
+    }
+    return answer
+  })
+  clock.advance(4_000)
+  assert.equal(await work.add(1), true)
+  await turns(4)
+  clock.advance(150)
+  await turns(4)
+  assert.deepEqual([await work.add(20), await work.add(10)], [true, true])
+  answerNow()
+  await turns(40)
+  await work.close()
+  clock.advance(20_000)
+  assert.deepEqual([work.used, (await limiter.peek('ada')).remaining], [31, LIMIT - 31])
+  limiter.close()
+})
+
+test('an answer of one key that comes too late grants nothing of the other keys, where no call changes them together', async () => {
+  const policy = levels({ org: fixedWindow({ limit: 1_000_000, window: '1d' }), user: fixedWindow({ limit: 100_000, window: '1d' }) })
+  const { limiter, of, clock, passing, holdUp, fail } = setUp(policy, 'closed', false)
+  const work = await passing(limiter.open(['acme', 'ada'], { expect: 80_000, ttl: '10s' }))
+  fail('ada')
+  await holdUp(() => work.add(23_000))
+  fail(undefined)
+  await passing(work.add(50_000))
+  // The process is lost.
+  limiter.close()
+  clock.advance(30_000)
+  const { parts = [] } = await passing(of({}).peek(['acme', 'ada']))
+  const charged = 100_000 - (parts[1]?.remaining ?? 0)
+  assert.ok(charged >= work.used, `of ${work.used} that are spent ${charged} are charged`)
+})
+
+test('opens that began together, and filled a key, are closed by one step, and what is decided with it finds their room', async () => {
+  const clock = manualClock(1_700_006_400_000)
+  const backend = new StoreBackend(new StoreLanes(new StoreCalls(memoryStore({ clock }), clock, 1_000)), DAY, () => 0, 'p')
+  const step = { verb: 'hold', key: 'ada', id: 1, ttlUs: 10_000_000, spent: 0, want: 0, least: 0, isDebt: true } as const
+  const { hold } = await backend.execute({ ...step, hold: LIMIT / 10, count: 10 })
+  const answers = [
+    backend.execute({ ...step, before: hold, hold: 0, count: 10 }),
+    backend.execute({ ...step, hold: LIMIT + 1 }),
+    backend.execute({ verb: 'take', key: 'ada', cost: LIMIT, id: 2 }),
+  ]
+  assert.deepEqual(
+    (await Promise.all(answers)).map(({ done }) => done),
+    [true, false, true],
+  )
 })

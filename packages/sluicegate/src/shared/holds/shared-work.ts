@@ -160,8 +160,9 @@ export class SharedWork implements Work<'later'>, Alert {
     this.stood = hold
     // Of several keys on several servers some may have moved.
     if (!done) return
-    this.spent = this.lostReport === undefined ? Math.max(0, this.spent - spent) : 0
+    const isOther = this.lostReport !== undefined
     this.forgetLost()
+    this.spent = isOther ? 0 : Math.max(0, this.spent - spent)
     this.granted = hold.granted
     this.untilUs = sentUs + hold.forUs * PACE
   }

@@ -82,7 +82,8 @@ export class CrossSlotBackend implements Backend {
    * refuse has told the others what was spent, which is not said twice.
    */
   private async moved(operation: HoldOperation, keys: readonly string[]): Promise<Answer> {
-    const { count: _, ...one } = operation
+    // What comes late of one key says nothing of the hold at all of them.
+    const one = { ...operation, count: undefined, late: undefined }
     const { before, spent, record, isDebt } = one
     if (record !== undefined) return this.backend.execute(operation)
     const known = before?.state as readonly PartHold[] | undefined
@@ -95,11 +96,11 @@ export class CrossSlotBackend implements Backend {
     const fault = steps.find((step) => step.status === 'rejected')
     const moved = steps.map((step) => (step.status === 'fulfilled' ? step.value : undefined))
     const done = moved.every((answer) => answer?.done)
-    const answers = done || before !== undefined ? await this.evened(operation, keys, moved, known) : moved
+    const answers = done || before !== undefined ? await this.evened(one, keys, moved, known) : moved
     if (before === undefined && !done) {
       for (const [i, answer] of answers.entries()) {
         const closing = {
-          ...operation,
+          ...one,
           key: keys[i] as string,
           before: answer?.hold,
           spent: 0,
