@@ -102,7 +102,7 @@ interface Writer {
  *
  * @param burst above 200 the rate is leased, where the mode says so
  */
-async function contended(mode: 'exact' | 'leased', burst: number, writers: readonly Writer[], ms: number, seed: number) {
+async function contended(mode: 'exact' | 'leased', burst: number, writers: readonly Writer[], ms: number, seed: number, timeout = 1000) {
   const { random } = Math
   const chance = new Random(seed)
   Math.random = () => chance.fraction()
@@ -124,7 +124,7 @@ async function contended(mode: 'exact' | 'leased', burst: number, writers: reado
     }
   }
   const limiters = writers.map(({ wayMs }) =>
-    createLimiter(policy, { store: casStore(distant(clock, memory, wayMs).store), clock, mode, outage: 'closed', timeout: 1000 }),
+    createLimiter(policy, { store: casStore(distant(clock, memory, wayMs).store), clock, mode, outage: 'closed', timeout }),
   )
   const all = limiters.flatMap((limiter, i) => {
     const { callers, afterMs = 0 } = writers[i] as Writer
@@ -177,5 +177,16 @@ test('a process that comes to a key which a nearer one writes all the time gets 
       admitted.every((each) => each > 20),
       `${callers} callers: ${admitted}`,
     )
+  }
+})
+
+test('who leaves a key to others makes none of its own calls wait for longer than the timeout, however far away the store is', async () => {
+  for (const [wayMs, processes] of [
+    [2, 3],
+    [20, 1],
+  ] as const) {
+    const writers = Array.from({ length: processes }, () => ({ callers: 16, wayMs }))
+    const { undecided } = await contended('exact', 1000, writers, 2000, 1, 100)
+    assert.equal(undecided, 0, `${processes} processes, ${wayMs} ms away`)
   }
 })

@@ -10,7 +10,7 @@ export class StoreCalls {
   readonly store: CasStore
   private readonly time: StoreTime
   private readonly clock: Clock
-  private readonly longestMs: number
+  readonly longestMs: number
   private readonly deadlines: Deadlines
   /** Of a store that makes many steps in one call. */
   private readonly reads: CallsTogether<string, CasState> | undefined

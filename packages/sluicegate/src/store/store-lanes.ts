@@ -29,7 +29,7 @@ export class StoreLanes {
     this.parts = {
       calls,
       known: new KnownStates(),
-      turns: new WriterTurns(() => calls.nowMs()),
+      turns: new WriterTurns(() => calls.nowMs(), calls.longestMs / 4),
       writes: new WriteIds(),
       release: (key, lane) => {
         if (lane.isClosed) lane.claims.push(key)

@@ -31,11 +31,14 @@ interface KeyTurns {
  */
 export class WriterTurns {
   private readonly nowMs: () => number
+  private readonly mostMs: number
   private recent = new Map<string, KeyTurns>()
   private earlier = new Map<string, KeyTurns>()
 
-  constructor(nowMs: () => number) {
+  /** @param mostMs that a rest and a swap may take: who comes meanwhile waits for the swap before them, too. */
+  constructor(nowMs: () => number, mostMs: number) {
     this.nowMs = nowMs
+    this.mostMs = mostMs
   }
 
   /** How long the keys are left to others. */
@@ -65,7 +68,7 @@ export class WriterTurns {
       const mustRest = isMade && tookMs > 0 && (isContended || isAlone)
       // With jitter, so that processes do not stay in step.
       const restMs = mustRest ? (isContended ? Math.max(1, writers) : 1) * turnMs * (1 + Math.random()) : 0
-      this.keep(key, { ...next, restUntilMs: nowMs + Math.min(LONGEST_PAUSE_MS, restMs) })
+      this.keep(key, { ...next, restUntilMs: nowMs + Math.max(0, Math.min(LONGEST_PAUSE_MS, this.mostMs - turnMs, restMs)) })
     }
   }
 
