@@ -80,6 +80,28 @@ test('a job behind one that is aborted starts as if that had never come', async 
   limiter.close()
 })
 
+test('a refund by another process lets no wait end later than it would have', async () => {
+  const clock = manualClock(1_760_000_000_000)
+  const store = casStore(memoryStore({ clock }))
+  const slow = tokenBucket({ limit: 10, window: '20s', name: 'slow' })
+  for (let tokens = 0; tokens <= 5; tokens++) {
+    const [key, fromMs] = [`k${tokens}`, clock.nowMs()]
+    const [limiter, other] = [createLimiter(slow, { store, clock, mode: 'exact' }), createLimiter(slow, { store, clock, mode: 'exact' })]
+    await other.take(key, 5)
+    let passedMs = Number.NaN
+    void limiter.wait(key, { cost: 8, maxWait: 10_000 }).then(({ allowed }) => (passedMs = allowed ? clock.nowMs() - fromMs : -1))
+    await turns(12)
+    if (tokens > 0) await other.refund(key, tokens)
+    while (Number.isNaN(passedMs)) {
+      clock.advance(100)
+      await turns(12)
+    }
+    assert.ok(passedMs >= 0 && passedMs <= 6_000, `${passedMs} after a refund of ${tokens}`)
+    limiter.close()
+    other.close()
+  }
+})
+
 test('waits pass at once after a refund, a reset and a new policy', async () => {
   for (const change of ['refund', 'reset', 'update'] as const) {
     const { limiter, passed, settle, advanceTo, wait } = fixture()

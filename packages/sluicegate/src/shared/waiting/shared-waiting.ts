@@ -454,12 +454,14 @@ export class SharedWaiting {
   }
 
   /**
-   * Lets the sleepers of a key reserve anew where a newcomer would pass: then another process has reset it, or given back all that they had
-   * reserved. They give nothing back: after a reset that would be of others. In an outage they keep what they have.
+   * Lets the sleepers of a key reserve anew where a newcomer would pass before the first of them: then another process has reset it, or given back more than
+   * they had reserved. They give nothing back: after a reset that would be of others. In an outage they keep what they have.
    */
   private async look(name: string, key: Key): Promise<void> {
-    if ((await this.reservations.untilFreeMs(key, 1)) > 0) return
-    this.wakeAll(this.lifted(name, Number.POSITIVE_INFINITY))
+    const first = [...(this.asleep.get(name) ?? [])].find(({ isLifted, isGiven }) => !isLifted && !isGiven)
+    if (first === undefined) return
+    const freeMs = await this.reservations.untilFreeMs(key, first.booked.cost)
+    if (freeMs < first.dueMs - this.sleepers.nowMs() - SLACK_MS) this.wakeAll(this.lifted(name, Number.POSITIVE_INFINITY))
   }
 
   /**
