@@ -7,8 +7,8 @@ import { RecordTime } from './record-time.js'
 
 /** The user is asked for the format after this number of lines. */
 const LINES_TO_GUESS_FROM = 100
-/** From then on one line of so many is looked at, at random, as lines may alternate: no format takes much longer than one. */
-const LINES_TO_A_GUESS = 8
+/** From then on one line of so many is looked at: no format takes much longer than one. Lines may alternate, but not by this number. */
+const LINES_TO_A_GUESS = 7
 /** The most that a gate counts for one record. */
 const MOST_COST = 2 ** 32 - 1
 
@@ -85,7 +85,7 @@ export class LineRecords {
 
   #guess(bytes: Buffer, start: number, end: number): LogReader | undefined {
     const { lines } = this.counts
-    if (lines > LINES_TO_GUESS_FROM && Math.random() * LINES_TO_A_GUESS >= 1) return undefined
+    if (lines > LINES_TO_GUESS_FROM && lines % LINES_TO_A_GUESS !== 0) return undefined
     const { format: given, time } = this.#rule
     const format = guessFormat(bytes.subarray(start, end), { format: given, time })
     if (format !== undefined) return this.#readerOf(format)
