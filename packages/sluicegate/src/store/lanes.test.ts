@@ -190,3 +190,14 @@ test('who leaves a key to others makes none of its own calls wait for longer tha
     assert.equal(undecided, 0, `${processes} processes, ${wayMs} ms away`)
   }
 })
+
+test('a clock that steps back makes no process rest', async () => {
+  const clock = manualClock(START_MS)
+  const policy = tokenBucket({ limit: 100, window: '1s', name: 'stepped' })
+  const limiter = createLimiter(policy, { store: casStore(memoryStore({ clock: manualClock(START_MS) })), clock, mode: 'exact' })
+  for (const stepMs of [0, -10_000, -1]) {
+    clock.advance(stepMs)
+    assert.equal((await limiter.take('k')).source, 'store')
+  }
+  limiter.close()
+})

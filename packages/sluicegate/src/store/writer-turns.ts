@@ -43,9 +43,14 @@ export class WriterTurns {
 
   /** How long the keys are left to others. */
   pauseMs(keys: readonly string[]): number {
-    let untilMs = 0
-    for (const key of keys) untilMs = Math.max(untilMs, this.of(key)?.restUntilMs ?? 0)
-    return untilMs === 0 ? 0 : Math.min(LONGEST_PAUSE_MS, Math.max(0, untilMs - this.nowMs()))
+    const nowMs = this.nowMs()
+    let untilMs = nowMs
+    for (const key of keys) {
+      const { answeredMs, restUntilMs } = this.of(key) ?? NO_TURNS
+      // A clock that has stepped back says nothing of when the rest began.
+      if (answeredMs <= nowMs) untilMs = Math.max(untilMs, restUntilMs)
+    }
+    return untilMs - nowMs
   }
 
   /** @param writers other processes that wrote one of the keys of late. */
