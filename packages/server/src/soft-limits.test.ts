@@ -7,13 +7,11 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { createClient } from '@redis/client'
 import { manualClock } from 'sluicegate'
 import { parseConfig, readConfig } from 'sluicegate-config/read-config.js'
 import { RedisProcess, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
-import { runService } from 'sluicegate-testkit/service/running-service.js'
-import { GrpcTestClient } from 'sluicegate-testkit/service/simulated-envoy.js'
+import { runNode, runService } from 'sluicegate-testkit/service/running-service.js'
 import { serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
 import type { SoftLimitReached } from './engine/engine.js'
 import { createLog } from './log.js'
@@ -208,22 +206,7 @@ descriptors:
   t.after(() => {
     for (const name of Object.keys(environment)) delete process.env[name]
   })
-  const off = { host: '127.0.0.1', port: 0 }
-  const nodes = await Promise.all(
-    [1, 2].map(async () => {
-      const config = readConfig(folder)
-      const service = await runService(t, { ...config, listen: { ...config.listen, grpc: off, resp: off } })
-      const grpc = new GrpcTestClient(service.urls.get('grpc') ?? '')
-      const resp = createClient({ url: service.urls.get('resp') ?? '' })
-      resp.on('error', () => undefined)
-      await resp.connect()
-      t.after(() => {
-        grpc[Symbol.dispose]()
-        resp.destroy()
-      })
-      return { grpc, resp }
-    }),
-  )
+  const nodes = await Promise.all([1, 2].map(() => runNode(t, readConfig(folder))))
   const at = (i: number) => nodes[i % 2] as (typeof nodes)[number]
   const envoy = async (i: number, ...keys: string[]) => {
     const descriptors = keys.map((key) => ({ entries: [{ key, value: 'x' }] }))

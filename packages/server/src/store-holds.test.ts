@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { createClient } from '@redis/client'
 import { postgresTable } from 'sluicegate/postgres'
 import { parseConfig } from 'sluicegate-config/read-config.js'
 import { longTest, PostgresProcess, Random, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
-import { type RunningService, runService } from 'sluicegate-testkit/service/running-service.js'
-import { GrpcTestClient } from 'sluicegate-testkit/service/simulated-envoy.js'
+import { type RunningService, runNode, runService } from 'sluicegate-testkit/service/running-service.js'
 import { type ServiceProcess, serveProcess } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { Limiter } from './protocols/grpc/messages/sluicegate/v1/limiter.gen.js'
 import { STATUS } from './protocols/grpc/status.js'
@@ -124,22 +122,7 @@ for (const [name, storage] of STORAGES) {
   })
 
   test(`${name}: an open that is said again with the id of its caller, at any node and over any protocol, receives the same hold`, async (t) => {
-    const nodes = await Promise.all(
-      [1, 2].map(async () => {
-        const config = parseConfig(yamlOf(storage))
-        const loopback = { host: '127.0.0.1', port: 0 }
-        const service = await runService(t, { ...config, listen: { ...config.listen, grpc: loopback, resp: loopback } })
-        const grpc = new GrpcTestClient(service.urls.get('grpc') ?? '')
-        const resp = createClient({ url: service.urls.get('resp') ?? '' })
-        resp.on('error', () => undefined)
-        await resp.connect()
-        t.after(() => {
-          grpc[Symbol.dispose]()
-          resp.destroy()
-        })
-        return { service, grpc, resp }
-      }),
-    )
+    const nodes = await Promise.all([1, 2].map(() => runNode(t, parseConfig(yamlOf(storage)))))
     const [here, there] = nodes
     if (here === undefined || there === undefined) return assert.fail()
     const id = crypto.randomUUID()

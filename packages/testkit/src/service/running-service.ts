@@ -16,6 +16,7 @@ import type { Connections } from 'sluicegate-server/dist/protocols/http/connecti
 import { type Service, type ServiceOptions, startService } from 'sluicegate-server/dist/service.js'
 import { freePorts } from '../servers/free-ports.js'
 import { until } from '../servers/until.js'
+import { GrpcTestClient } from './simulated-envoy.js'
 import type { Cleanup } from './sluicegate-process.js'
 
 /** `burst`: 100 a minute, all at once. `spaced`: five a second, one at a time. */
@@ -40,6 +41,21 @@ export async function runService(
   const service = await startService(typeof config === 'string' ? parseConfig(config) : config, options)
   t.after(() => service.stop({ drainMs: 0, finishMs: 0 }))
   return { ...service, connections: service.traffic.get('http') as Connections }
+}
+
+/** A service that also listens for gRPC and RESP, with a client of each. */
+export async function runNode(t: TestContext, config: Config) {
+  const loopback = { host: '127.0.0.1', port: 0 }
+  const service = await runService(t, { ...config, listen: { ...config.listen, grpc: loopback, resp: loopback } })
+  const grpc = new GrpcTestClient(service.urls.get('grpc') ?? '')
+  const resp = createClient({ url: service.urls.get('resp') ?? '' })
+  resp.on('error', () => undefined)
+  await resp.connect()
+  t.after(() => {
+    grpc[Symbol.dispose]()
+    resp.destroy()
+  })
+  return { service, grpc, resp }
 }
 
 /** What a verb in memory answers: a value, never a promise. */
