@@ -307,15 +307,17 @@ export class SharedWaiting {
     const { key, signal } = request
     let pauseMs = FIRST_ASK_MS
     let denied = first
-    while ((queue.first?.own !== own || this.underway.has(nameOf(key))) && this.leftMs(untilMs) > 0) {
-      await this.sleepers.sleep(this.leftMs(untilMs), signal, own)
-      denied = undefined
-    }
     for (;;) {
+      // An earlier one may come back, which had reserved and has to again.
+      while ((queue.first?.own !== own || this.underway.has(nameOf(key))) && this.leftMs(untilMs) > 0) {
+        await this.sleepers.sleep(this.leftMs(untilMs), signal, own)
+        denied = undefined
+      }
       if (queue.first?.own === own) queue.denied = denied
       const againMs = denied === undefined ? 0 : this.askAgainMs(key, denied)
       const sleepMs = Math.min(againMs, pauseMs, this.leftMs(untilMs))
       if (sleepMs > 0) await this.sleepers.sleep(sleepMs, signal, own)
+      if (queue.first?.own !== own && this.leftMs(untilMs) > 0) continue
       const attempt = await this.attempt(wait)
       if (attempt.denied === undefined) return attempt
       denied = attempt.denied
