@@ -169,18 +169,19 @@ const BOUNDARIES: readonly Boundary[] = [
     why: 'a shared limiter works over a backend: it does not know which; leases know of it only the port',
     files: sourcesOf('packages/sluicegate/src/(lease|shared)'),
     allows: (edge) =>
-      !leadsTo(edge, /\/src\/(redis|cluster|store|durable-objects)\//) &&
+      !leadsTo(edge, /\/src\/(redis|cluster|owner|store|durable-objects)\//) &&
       (!isOf(edge.from, 'lease') || !leadsTo(edge, /\/src\/shared\/(?!backend\.ts)/)),
   },
   {
-    why: 'Redis and the processes of a machine know nothing of each other',
-    files: sourcesOf('packages/sluicegate/src/(redis|cluster)'),
-    allows: ({ from, target }) => !isOf(target, isOf(from, 'redis') ? 'cluster' : 'redis') && !isOf(target, 'store'),
+    why: 'who owns a limiter in memory knows the port and its messages, and not how these travel or where its keys are kept',
+    files: sourcesOf('packages/sluicegate/src/owner'),
+    allows: (edge) => !leadsTo(edge, /\/src\/(redis|cluster|store|postgres|durable-objects|regions)\//),
   },
   {
-    why: 'a store that only compares and swaps knows no Redis; the primary process gives it its leases',
-    files: sourcesOf('packages/sluicegate/src/store'),
-    allows: ({ target }) => !isOf(target, 'redis') && !isOf(target, 'store-testing'),
+    why: 'Redis, the processes of a machine, and a store that only compares and swaps know nothing of each other',
+    files: sourcesOf('packages/sluicegate/src/(redis|cluster|store)'),
+    allows: (edge) =>
+      ['redis', 'cluster', 'store', 'store-testing'].every((folder) => !isOf(edge.target, folder) || isOf(edge.from, folder)),
   },
   {
     why: 'PostgreSQL is a store, and the sink of a ledger: it knows both ports, the limiter over any store, checks and errors',
@@ -197,9 +198,10 @@ const BOUNDARIES: readonly Boundary[] = [
     allows: (edge) => leadsTo(edge, /\/src\/((store|store-testing|policy|time)\/[^/]*|create-limiter)\.ts$/),
   },
   {
-    why: 'objects at the edge have the wire format of processes, and nothing of Redis; nothing knows of them',
+    why: 'objects at the edge have the messages of processes, and nothing of Redis or channels; nothing knows of them',
     files: publishedOf('(sluicegate|config|commands|server)'),
-    allows: ({ from, target }) => (isOf(from, 'durable-objects') ? !isOf(target, 'redis') : !isOf(target, 'durable-objects')),
+    allows: ({ from, target }) =>
+      isOf(from, 'durable-objects') ? !isOf(target, 'redis') && !isOf(target, 'cluster') : !isOf(target, 'durable-objects'),
   },
   {
     why: 'the oracle is a second opinion: it takes types from the library and never its arithmetic',

@@ -6,11 +6,11 @@ import { type LeaseStep, SOUND_RECORDS } from 'sluicegate-testkit/twins/lease-st
 import { Timeline } from 'sluicegate-testkit/virtual-time.js'
 import type { Grant } from '../../../packages/sluicegate/dist/lease/grant.js'
 import { leaseUsOf } from '../../../packages/sluicegate/dist/lease/leasing.js'
+import { BackedLimiter } from '../../../packages/sluicegate/dist/shared/backed-limiter.js'
 import type { Answer, Backend, LeaseRequest, Operation } from '../../../packages/sluicegate/dist/shared/backend.js'
 import { CountedShare } from '../../../packages/sluicegate/dist/shared/outage/local-share.js'
 import { encodingsOf, type PolicyEncodings } from '../../../packages/sluicegate/dist/shared/steps/policy-encoding.js'
 import { type GrantOf, grantsOf } from '../../../packages/sluicegate/dist/shared/steps/script-call.js'
-import { StoreLimiter } from '../../../packages/sluicegate/dist/shared/store-limiter.js'
 import type { Clock } from '../../../packages/sluicegate/dist/time/clock.js'
 import { ARRIVALS, type Arrival, arrivalsOf, HORIZON_MS, POLICIES, perSecondOf, policyOf, type UseCell } from './use-cell.js'
 
@@ -265,7 +265,7 @@ async function simulateLeased(
       // A take of the store was spent when the store decided it.
       decided.push({ node, askedUs: atUs, atUs: nowUs, spentUs: source === 'store' ? nowUs - store.backUs : nowUs, allowed })
     }
-    const decision = (limiters[node] as StoreLimiter).take('k')
+    const decision = (limiters[node] as BackedLimiter).take('k')
     if (decision instanceof Promise) {
       decision.then(done)
       await clock.settle()
@@ -280,8 +280,8 @@ async function simulateLeased(
   return { decided, callsUs: store.callsUs }
 }
 
-function limiterOver(backend: Backend, policy: Policy, clock: TimelineClock, nodes: number): StoreLimiter {
-  return new StoreLimiter({
+function limiterOver(backend: Backend, policy: Policy, clock: TimelineClock, nodes: number): BackedLimiter {
+  return new BackedLimiter({
     policy,
     connect: () => backend,
     places: { serverOf: () => 'the store', slotOf: () => undefined },

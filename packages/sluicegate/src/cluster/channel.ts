@@ -1,6 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { onceInProcess } from '../once-in-process.js'
-import { ANSWER, isKind, type Kind, type Message, NAME_UNKNOWN, REQUESTS, refusalOf, refusalOfVersion, VERSION } from './message.js'
+import { ANSWER, isKind, type Kind, type Message, NAME_UNKNOWN, REQUESTS, refusalOf, refusalOfVersion, VERSION } from '../owner/message.js'
 
 /** One end of a channel between two processes. */
 export interface ChannelEnd {

@@ -1,11 +1,11 @@
 import { StoreError } from '../errors.js'
 import { type Override, OverrideMap, OverrideTiers } from '../layers/override-map.js'
+import { numbersIn } from '../owner/message.js'
+import type { OtherRequests } from '../owner/owner-session.js'
 import type { Policy } from '../policy/policy.js'
 import { newOperationId } from '../shared/backend.js'
 import type { KeptOverrides, OverrideStore } from '../shared/layers/override-cache.js'
 import type { WorkerProcess } from './channel.js'
-import { numbersIn } from './message.js'
-import type { OtherRequests } from './owner-session.js'
 import type { PrimaryLink } from './primary-link.js'
 
 /** The overrides of a limiter, which the primary keeps. */

@@ -1,4 +1,4 @@
+export type { ServableLimiter } from '../owner/owned-policy.js'
 export type { ParentChannel, WorkerProcess } from './channel.js'
-export type { ServableLimiter } from './owned-policy.js'
 export { primary } from './primary.js'
 export { type ServedLimiter, serveLimiter } from './serve-limiter.js'

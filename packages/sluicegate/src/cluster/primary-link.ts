@@ -1,11 +1,11 @@
 import { closedError, StoreError } from '../errors.js'
+import { Link } from '../owner/link.js'
+import { ANSWER, type Message, MOST_AT_ONCE, REQUESTS, type Request, TERMS, VERSION, VERSION_UNKNOWN } from '../owner/message.js'
 import { newOperationId } from '../shared/backend.js'
 import type { Clock } from '../time/clock.js'
 import { Alarm, alertOf } from '../waiting/alarm.js'
 import { emitWarning } from '../warn-once.js'
 import { type ParentChannel, receiveFromPrimary } from './channel.js'
-import { Link } from './link.js'
-import { ANSWER, type Message, MOST_AT_ONCE, REQUESTS, type Request, TERMS, VERSION, VERSION_UNKNOWN } from './message.js'
 
 /** How long a closed limiter listens for answers. */
 const CLOSING_MS = 5_000

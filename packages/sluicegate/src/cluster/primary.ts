@@ -6,20 +6,20 @@ import { PolicyError, StoreError } from '../errors.js'
 import { keysUnder } from '../key.js'
 import type { Key } from '../limiter.js'
 import { checkOptions } from '../options/option-checks.js'
+import { LinkBackend } from '../owner/link-backend.js'
+import { overrideChannel } from '../owner/message.js'
 import { checkChange, checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
+import { BackedLimiter, type BackedLimiterParts } from '../shared/backed-limiter.js'
 import { newOperationId } from '../shared/backend.js'
 import { ONE_PLACE } from '../shared/calls/call-guard.js'
 import { storeOf } from '../shared/limiter-over.js'
 import type { OpenStore } from '../shared/open-store.js'
 import { GivenShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
 import type { Store } from '../shared/store.js'
-import { StoreLimiter, type StoreLimiterParts } from '../shared/store-limiter.js'
 import type { Clock } from '../time/clock.js'
 import type { ParentChannel } from './channel.js'
 import { ClusterOverrides } from './cluster-overrides.js'
-import { LinkBackend } from './link-backend.js'
-import { overrideChannel } from './message.js'
 import { PrimaryLink } from './primary-link.js'
 
 /** What {@link primary} takes. */
@@ -85,7 +85,7 @@ function openedAt(channel: ParentChannel, clock: Clock): OpenStore {
 }
 
 /** A shared limiter whose policy is the primary's. */
-class ClusterLimiter extends StoreLimiter {
+class ClusterLimiter extends BackedLimiter {
   private readonly link: PrimaryLink
   private readonly counted: GivenShare
   private terms = ''
@@ -95,7 +95,7 @@ class ClusterLimiter extends StoreLimiter {
   private isGreeted = false
   private greeting: Promise<void> | undefined
 
-  constructor(link: PrimaryLink, parts: StoreLimiterParts) {
+  constructor(link: PrimaryLink, parts: BackedLimiterParts) {
     const counted = new GivenShare(UNKNOWN_SHARE)
     super({ ...parts, countedShare: () => counted })
     this.link = link

@@ -4,15 +4,15 @@ import type { Override } from '../layers/override-map.js'
 import type { Limiter, LimiterOptions } from '../limiter.js'
 import { checkOneOf } from '../options/option-checks.js'
 import type { WithOverrides } from '../overrides.js'
+import { ANSWER, type Message, MOST_AT_ONCE, overrideChannel, REQUESTS, TERMS, VERSION } from '../owner/message.js'
+import { OwnedPolicy, type ServableLimiter } from '../owner/owned-policy.js'
+import { type OtherRequests, OwnerSession } from '../owner/owner-session.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { checkedHorizonMs, checkOptionNames, type SharedOptions } from '../shared/shared-options.js'
 import { ShownLimiter } from '../shown.js'
 import { type PrimaryCluster, receiveFromWorker, type WorkerProcess } from './channel.js'
 import { ServedOverrides } from './cluster-overrides.js'
-import { ANSWER, type Message, MOST_AT_ONCE, overrideChannel, REQUESTS, TERMS, VERSION } from './message.js'
-import { OwnedPolicy, type ServableLimiter } from './owned-policy.js'
-import { type OtherRequests, OwnerSession } from './owner-session.js'
 
 /** What {@link serveLimiter} takes beside the policy. */
 export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'onFull' | 'clock'>, Pick<SharedOptions, 'mode' | 'lease'> {

@@ -1,14 +1,14 @@
-import { LinkBackend } from '../cluster/link-backend.js'
-import { horizonMsFor } from '../cluster/memory-lease.js'
 import type { Decision } from '../decision/decision.js'
 import { type Reservation, WAIT } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
 import type { Key } from '../limiter.js'
 import { checkOptions } from '../options/option-checks.js'
+import { LinkBackend } from '../owner/link-backend.js'
+import { horizonMsFor } from '../owner/memory-lease.js'
 import type { Policy } from '../policy/policy.js'
+import { BackedLimiter } from '../shared/backed-limiter.js'
 import { storeOf } from '../shared/limiter-over.js'
 import type { Store } from '../shared/store.js'
-import { StoreLimiter } from '../shared/store-limiter.js'
 import type { Clock } from '../time/clock.js'
 import { ObjectLink } from './object-link.js'
 import type { ObjectNamespace } from './object-types.js'
@@ -84,7 +84,7 @@ export function durableObjects(namespace: ObjectNamespace, options: DurableObjec
 }
 
 /** In Workers a timer belongs to a request and ends with it, so that nothing is timed for several of them. */
-class ObjectLimiter extends StoreLimiter {
+class ObjectLimiter extends BackedLimiter {
   override update(policy: Policy): void {
     throw new PolicyError('OPTION_INVALID', 'policy', policy, 'of Durable Objects is changed where limiterObject() is called: deploy it')
   }

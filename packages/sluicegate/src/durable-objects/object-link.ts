@@ -1,6 +1,6 @@
-import { Link } from '../cluster/link.js'
-import type { Request } from '../cluster/message.js'
 import { PolicyError, StoreError } from '../errors.js'
+import { Link } from '../owner/link.js'
+import type { Request } from '../owner/message.js'
 import { answersIn, requestBody } from './object-message.js'
 import type { ObjectNamespace } from './object-types.js'
 

@@ -1,8 +1,8 @@
-import { ANSWER, type Message, MOST_AT_ONCE, REQUESTS, VERSION } from '../cluster/message.js'
 import { StoreError } from '../errors.js'
+import { ANSWER, type Message, MOST_AT_ONCE, REQUESTS, VERSION } from '../owner/message.js'
 
 /*
- * The messages of sluicegate/cluster (cluster/message.ts) as bodies of HTTP, one REQUESTS and one ANSWER a request. REQUESTS has one more item: the
+ * The messages of sluicegate/cluster (owner/message.ts) as bodies of HTTP, one REQUESTS and one ANSWER a request. REQUESTS has one more item: the
  * number of the limiter that sends it, by which the object knows whose permits, reservations and leases the ids are. There are no TERMS: a limiter
  * and its object are made from the same policy in the same program, and leases carry their own times.
  */

@@ -1,6 +1,6 @@
 import { checkOptions } from '../options/option-checks.js'
 import { CallGuard, NO_EVENTS } from '../shared/calls/call-guard.js'
-import { CrossSlotBackend } from '../shared/leases/cross-slot-backend.js'
+import { CrossSlotBackend } from '../shared/calls/cross-slot-backend.js'
 import { storeOf } from '../shared/limiter-over.js'
 import type { OpenStore, RegionStore, StoreUse } from '../shared/open-store.js'
 import { encodingsOf } from '../shared/steps/policy-encoding.js'

@@ -4,7 +4,7 @@ import { Random } from 'sluicegate-testkit'
 import { type RegionSetup, RegionWorld, type SimRegion } from 'sluicegate-testkit/regions/region-world.js'
 import type { Permit } from '../decision/permit.js'
 import { concurrency, fixedWindow, type Policy, slidingWindow, tokenBucket } from '../index.js'
-import type { StoreLimiter } from '../shared/store-limiter.js'
+import type { BackedLimiter } from '../shared/backed-limiter.js'
 
 // In virtual time. What regions do while the home does not answer, what comes of it afterwards, and what reaches others.
 
@@ -326,7 +326,7 @@ test('a wait that is booked at the home is not moved by tokens that its region h
   const [west, east] = world.regions as [SimRegion, SimRegion]
   demand(world, west, 20, 0, 5)
   await world.run(5 * SECOND_US)
-  const [here] = west.limiters as [StoreLimiter]
+  const [here] = west.limiters as [BackedLimiter]
   void east.limiters[0]?.penalize('k', 1500)
   await world.run(5.2 * SECOND_US)
   const cost = west.heldOf(policy.name, 'k') + 1

@@ -1,7 +1,7 @@
 import type { Decision } from '../decision/decision.js'
 import { decisionOf, type Operation } from './backend.js'
-import type { ForgottenTokens } from './leases/lease-table.js'
 import type { PolicyInForce } from './policy-in-force.js'
+import type { ForgottenTokens } from './takes/lease-table.js'
 import type { SharedWaiting } from './waiting/shared-waiting.js'
 
 /** Operations that change a key at the store, with what this process then forgets of the key, and whom it wakes. */

@@ -3,6 +3,7 @@ import { checkOptions } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { preciseClock } from '../time/clock.js'
+import { BackedLimiter, type BackedLimiterParts } from './backed-limiter.js'
 import { CallGuard, ONE_PLACE } from './calls/call-guard.js'
 import { layeredShared, type SharedMaker } from './layers/layered-shared.js'
 import { OverrideCache } from './layers/override-cache.js'
@@ -11,7 +12,6 @@ import { type LocalShare, newNodeId, shareCountedBy } from './outage/local-share
 import type { SharedLimiter } from './shared-limiter.js'
 import { checkedTimeoutMs, checkSharedOptions, leasedHorizonMs, SHARED_OPTIONS, type SharedOptions } from './shared-options.js'
 import { LIMITER, OPEN, type Store } from './store.js'
-import { StoreLimiter, type StoreLimiterParts } from './store-limiter.js'
 
 /** One kind of store. */
 export interface StoreKind {
@@ -71,12 +71,12 @@ function limiterOver({ name, refused = {}, open }: StoreKind, policy: Policy, gi
 }
 
 type PolicyOptions = Omit<SharedOptions, 'timeout'> &
-  Pick<StoreLimiterParts, 'clock' | 'horizonMs' | 'timeoutMs'> & { readonly idOf: () => string }
+  Pick<BackedLimiterParts, 'clock' | 'horizonMs' | 'timeoutMs'> & { readonly idOf: () => string }
 
-function limiterUnder(store: PolicyStore, policy: Policy, { idOf, clock, horizonMs, timeoutMs, ...options }: PolicyOptions): StoreLimiter {
+function limiterUnder(store: PolicyStore, policy: Policy, { idOf, clock, horizonMs, timeoutMs, ...options }: PolicyOptions): BackedLimiter {
   const names = (policy.policies ?? [policy]).map(({ name }) => name)
   const counted = (): LocalShare => shareCountedBy(store.countNodes, names, idOf, store.clock ?? clock)
-  const parts: StoreLimiterParts = {
+  const parts: BackedLimiterParts = {
     clock,
     lateAdvice: ADVICE,
     ...store,
@@ -87,5 +87,5 @@ function limiterUnder(store: PolicyStore, policy: Policy, { idOf, clock, horizon
     timeoutMs,
     countedShare: () => store.countedShare?.(counted) ?? counted(),
   }
-  return store.limiter?.(parts) ?? new StoreLimiter(parts)
+  return store.limiter?.(parts) ?? new BackedLimiter(parts)
 }

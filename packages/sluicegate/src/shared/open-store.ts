@@ -1,15 +1,15 @@
 import type { Override } from '../layers/override-map.js'
 import type { Policy } from '../policy/policy.js'
 import type { Clock } from '../time/clock.js'
+import type { BackedLimiter, BackedLimiterParts } from './backed-limiter.js'
 import type { Backend } from './backend.js'
 import type { CallPlaces } from './calls/call-guard.js'
+import type { CrossSlotBackend } from './calls/cross-slot-backend.js'
 import type { OverrideStore } from './layers/override-cache.js'
-import type { CrossSlotBackend } from './leases/cross-slot-backend.js'
 import type { LocalShare } from './outage/local-share.js'
 import type { LeaseLength } from './policy-in-force.js'
 import type { RegionPool } from './region-pool.js'
 import type { SharedLimiter } from './shared-limiter.js'
-import type { StoreLimiter, StoreLimiterParts } from './store-limiter.js'
 import type { SwapCalls } from './swap-calls.js'
 
 /** What a store is opened for: a limiter with its tiers and overrides. */
@@ -41,8 +41,8 @@ export interface OpenStore {
   readonly created?: ((limiter: SharedLimiter) => void) | undefined
 }
 
-/** What a {@link StoreLimiter} is made of that depends on the store alone. */
-export interface PolicyStore extends Partial<Pick<StoreLimiterParts, 'lateAdvice' | 'isMadeLate' | 'region' | 'clock'>> {
+/** What a {@link BackedLimiter} is made of that depends on the store alone. */
+export interface PolicyStore extends Partial<Pick<BackedLimiterParts, 'lateAdvice' | 'isMadeLate' | 'region' | 'clock'>> {
   /** The backend of a policy, without timeouts. */
   connect(policy: Policy, leaseUs: LeaseLength): Backend
   /** Where keys are, as far as that is known. */
@@ -56,7 +56,7 @@ export interface PolicyStore extends Partial<Pick<StoreLimiterParts, 'lateAdvice
   /** How far ahead tokens are leased, where that is not what the options say. */
   readonly horizonMs?: number | undefined
   /** Creates the limiter, where it is one of another kind. */
-  readonly limiter?: ((parts: StoreLimiterParts) => StoreLimiter) | undefined
+  readonly limiter?: ((parts: BackedLimiterParts) => BackedLimiter) | undefined
 }
 
 /** What the store of a region keeps for it. */

@@ -4,7 +4,7 @@ import { type Account, ChargedReservation } from '../decision/reservation.js'
 import type { Key } from '../limiter.js'
 import { type Booked, type Charge, decisionOf, isGranted } from './backend.js'
 import type { KeyChanges } from './key-changes.js'
-import type { LeasedTakes } from './leases/leased-takes.js'
+import type { LeasedTakes } from './takes/leased-takes.js'
 
 /**
  * What one operation charges, at the store or of leased tokens, and the one rule of what comes back of it. Create it before the operation: what was

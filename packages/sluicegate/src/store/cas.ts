@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js'
 import { checkOptions } from '../options/option-checks.js'
 import { ONE_PLACE } from '../shared/calls/call-guard.js'
-import { CrossSlotBackend } from '../shared/leases/cross-slot-backend.js'
+import { CrossSlotBackend } from '../shared/calls/cross-slot-backend.js'
 import { storeOf } from '../shared/limiter-over.js'
 import type { PolicyStore, RegionStore, StoreUse } from '../shared/open-store.js'
 import type { Store } from '../shared/store.js'

@@ -1,4 +1,10 @@
-import type { GivenBack } from '../cluster/holdings.js'
+import { combined, type Decision, refusal } from '../decision/decision.js'
+import { holdsPermits, type Permit } from '../decision/permit.js'
+import { high, low } from '../memory/fingerprint.js'
+import type { MemoryBooking } from '../memory/memory-bookings.js'
+import type { MemoryLimiter } from '../memory/memory-limiter.js'
+import { newMemoryLimiter } from '../memory/memory-limiters.js'
+import type { GivenBack } from '../owner/holdings.js'
 import {
   flowsBack,
   keepRoomForLeases,
@@ -7,14 +13,8 @@ import {
   policyUnderLease,
   tokensForLease,
   windowEndUs,
-} from '../cluster/memory-lease.js'
-import { partsOf } from '../cluster/owned-policy.js'
-import { combined, type Decision, refusal } from '../decision/decision.js'
-import { holdsPermits, type Permit } from '../decision/permit.js'
-import { high, low } from '../memory/fingerprint.js'
-import type { MemoryBooking } from '../memory/memory-bookings.js'
-import type { MemoryLimiter } from '../memory/memory-limiter.js'
-import { newMemoryLimiter } from '../memory/memory-limiters.js'
+} from '../owner/memory-lease.js'
+import { partsOf } from '../owner/owned-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { emissionOf, scaledUp } from '../policy/policy-numbers.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'

@@ -1,11 +1,11 @@
-import { Holdings } from '../cluster/holdings.js'
-import { flowsBack, type MemoryLease } from '../cluster/memory-lease.js'
-import { grantIn, numbersOfLease } from '../cluster/message.js'
 import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
 import { keysUnder } from '../key.js'
 import type { Grant, Granted } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
+import { Holdings } from '../owner/holdings.js'
+import { flowsBack, type MemoryLease } from '../owner/memory-lease.js'
+import { grantIn, numbersOfLease } from '../owner/message.js'
 import type { Policy } from '../policy/policy.js'
 import {
   type Answer,

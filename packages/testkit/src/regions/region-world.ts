@@ -3,10 +3,10 @@ import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
 import { Region, type RegionPools } from '../../../sluicegate/dist/regions/region-connect.js'
 import type { RegionOptions } from '../../../sluicegate/dist/regions/region-options.js'
 import { shareOfRegion } from '../../../sluicegate/dist/regions/region-share.js'
+import { BackedLimiter } from '../../../sluicegate/dist/shared/backed-limiter.js'
 import { GivenShare } from '../../../sluicegate/dist/shared/outage/local-share.js'
 import type { RegionPool } from '../../../sluicegate/dist/shared/region-pool.js'
 import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
-import { StoreLimiter } from '../../../sluicegate/dist/shared/store-limiter.js'
 import type { CasOutcome, CasOutcomes, CasState, CasStore, CasSwap } from '../../../sluicegate/dist/store/cas-store.js'
 import { StoreBackend } from '../../../sluicegate/dist/store/store-backend.js'
 import { StoreCalls } from '../../../sluicegate/dist/store/store-calls.js'
@@ -147,7 +147,7 @@ export class RegionWorld {
 
 export class SimRegion {
   readonly record: RegionRecord = { taken: [], atHome: [], alone: [], denied: 0, errors: 0, waitsUs: [] }
-  readonly limiters: StoreLimiter[]
+  readonly limiters: BackedLimiter[]
   /** Of each of them: nothing of a process that was killed arrives. */
   private readonly lives: Life[]
   readonly clock: SkewedClock
@@ -164,7 +164,7 @@ export class SimRegion {
   private readonly pools = new Map<string, PoolTwin>()
   private readonly rules: PoolRules
   private readonly nearUs: number
-  private readonly make: (life: Life) => StoreLimiter
+  private readonly make: (life: Life) => BackedLimiter
   private readonly store: ForgetfulStore
 
   constructor(world: RegionWorld, setup: WorldSetup, own: RegionSetup, name: string) {
@@ -187,7 +187,7 @@ export class SimRegion {
       }
       const home = world.home.behind(link, () => setup.regions.length)
       const region = new Region({ home, store: regionStore, options: { ...own, name, timeoutMs }, horizonMs, clock }, policy)
-      return new StoreLimiter({
+      return new BackedLimiter({
         policy,
         connect: (each) => region.connect(each),
         places: { serverOf: () => undefined, slotOf: () => undefined },
@@ -215,7 +215,7 @@ export class SimRegion {
       else if (decision.source === 'memory') this.record.atHome.push({ atUs: time.nowUs, cost })
       else this.record.taken.push({ atUs: time.nowUs, cost })
     }
-    const decision = (this.limiters[process] as StoreLimiter).take(key, cost)
+    const decision = (this.limiters[process] as BackedLimiter).take(key, cost)
     if (!(decision instanceof Promise)) answered(decision)
     else
       decision.then(answered, () => {
@@ -226,7 +226,7 @@ export class SimRegion {
   /** A reservation at one of the processes that is cancelled after a while: nothing of it is spent. */
   async hold(key: string, cost: number, us: number, process = this.random.integer(0, this.limiters.length - 1)): Promise<void> {
     try {
-      const reservation = await (this.limiters[process] as StoreLimiter).reserve(key, cost)
+      const reservation = await (this.limiters[process] as BackedLimiter).reserve(key, cost)
       await this.world.time.sleep(us)
       await reservation.cancel()
     } catch {

@@ -5,7 +5,7 @@ import type { Policy } from '../../policy/policy.js'
 import type { Clock } from '../../time/clock.js'
 import type { Backend } from '../backend.js'
 import type { CallEvents, CallGuard } from '../calls/call-guard.js'
-import type { LeasedTakes } from '../leases/leased-takes.js'
+import type { LeasedTakes } from '../takes/leased-takes.js'
 import type { LocalShare } from './local-share.js'
 import type { Outage, Owed } from './outage.js'
 

@@ -13,8 +13,8 @@ import {
   type OpenHold,
   type Operation,
 } from '../backend.js'
-import type { CallGuard } from '../calls/call-guard.js'
-import type { LeasedTakes } from './leased-takes.js'
+import type { LeasedTakes } from '../takes/leased-takes.js'
+import type { CallGuard } from './call-guard.js'
 
 /** A hold at the key of one policy, and how much that was spent it knows of, beyond what all know. */
 interface PartHold {

@@ -21,8 +21,6 @@ import { CallGuard, type CallPlaces } from './calls/call-guard.js'
 import type { ShardLoads } from './calls/shard-load.js'
 import { SharedHolds } from './holds/shared-holds.js'
 import { KeyChanges } from './key-changes.js'
-import { LateAnswers } from './leases/late-answers.js'
-import type { ForgottenTokens } from './leases/lease-table.js'
 import { type LocalShare, localShareOf } from './outage/local-share.js'
 import { Outage } from './outage/outage.js'
 import { OutageAccount } from './outage/outage-account.js'
@@ -32,6 +30,8 @@ import type { SharedLimiter, SharedStats } from './shared-limiter.js'
 import type { SharedOptions } from './shared-options.js'
 import { SharedPermit } from './shared-permit.js'
 import { AskedAccount, LaterReservation, StoreAccount } from './store-account.js'
+import { LateAnswers } from './takes/late-answers.js'
+import type { ForgottenTokens } from './takes/lease-table.js'
 import { Reservations } from './waiting/reservations.js'
 import { SharedWaiting } from './waiting/shared-waiting.js'
 
@@ -61,8 +61,8 @@ export class DecisionStats {
   }
 }
 
-/** What {@link StoreLimiter} is made of. */
-export interface StoreLimiterParts extends Pick<SharedBase, 'connect' | 'crossSlot' | 'clock'> {
+/** What {@link BackedLimiter} is made of. */
+export interface BackedLimiterParts extends Pick<SharedBase, 'connect' | 'crossSlot' | 'clock'> {
   readonly policy: Policy
   /** Where keys are, as far as that is known. */
   readonly places: CallPlaces
@@ -85,7 +85,7 @@ export interface StoreLimiterParts extends Pick<SharedBase, 'connect' | 'crossSl
  * The limiter of a policy whose state a backend holds. `take` is decided by the tokens leased ahead if it can be, else by one call to the
  * backend, and in an outage by the option `outage`.
  */
-export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settling {
+export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settling {
   protected readonly guard: CallGuard
   private readonly inForce: PolicyInForce
   private readonly horizonMs: number
@@ -97,10 +97,10 @@ export class StoreLimiter extends QueuedLimiter implements SharedLimiter, Settli
   private readonly changes: KeyChanges
   private readonly account: OutageAccount
   private readonly share: LocalShare
-  private readonly region: StoreLimiterParts['region']
+  private readonly region: BackedLimiterParts['region']
   private isClosed = false
 
-  constructor(parts: StoreLimiterParts) {
+  constructor(parts: BackedLimiterParts) {
     super()
     const { connect, crossSlot, policy, places, options, countedShare, timeoutMs, horizonMs, lateAdvice, isMadeLate, clock, region } = parts
     const { outage: mode = 'local', localShare, maxKeys = 100_000, hotKeys = 0, maxWaiting = 10_000 } = options
