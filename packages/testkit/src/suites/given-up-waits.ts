@@ -40,7 +40,7 @@ export function givenUpWaits(name: string, make: (policy: Policy) => Awaitable<W
   // In a short run each algorithm has some of the ways, by turns.
   for (const [i, policy] of ALGORITHMS.entries()) {
     for (const [j, way] of WAYS.entries()) {
-      everyNth(i + j, 3)(
+      everyNth(i + 2 * j + 1, 3)(
         `${name}, ${policy.algorithm}: after ${way} of ${waits} waits the key is open within the declared time, and who stays is served in order`,
         async () => {
           const subject = await make(policy)

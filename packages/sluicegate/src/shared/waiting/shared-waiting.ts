@@ -9,6 +9,7 @@ import type { Clock } from '../../time/clock.js'
 import { AbortWatch } from '../../waiting/abort-watch.js'
 import { BookingLimits, isBookedAhead, isClosedAhead } from '../../waiting/booking-limits.js'
 import type { Booked } from '../backend.js'
+import { KeyLooks } from './key-looks.js'
 import type { Reservations } from './reservations.js'
 import { Sleepers } from './sleepers.js'
 import { PendingRequests, type QueueDenial, ReservedTimes, WaitingQueue } from './waiting-queue.js'
@@ -23,10 +24,6 @@ const MOST_MOVED = 64
 const MOST_MOVED_BY_CHANGE = 1_000
 /** Answers are in whole milliseconds, and take unequal times. */
 const SLACK_MS = 2
-/** How often a key is looked at whose waiters sleep for longer: another process may have made room. */
-const LOOKS_EACH_MS = 1_000
-/** Keys that are looked at so often; of more each waits longer. */
-const MOST_LOOKED_AT = 1_000
 
 /** A waiter that sleeps until its reservation. */
 interface Keeping {
@@ -137,8 +134,7 @@ export class SharedWaiting {
   private readonly keeping = new Map<string, Promise<unknown>>()
   /** Those that sleep until their reservation, by key, in the order in which they reserved. */
   private readonly asleep = new Map<string, Set<Keeping>>()
-  /** Keys that are looked at, with what wakes the look. */
-  private readonly lookedAt = new Map<string, symbol>()
+  private readonly looks: KeyLooks
   /** Reservations of waiters that gave up before others, by key. */
   private readonly abandoned = new Map<string, Booked[]>()
   /** Reservations whose waiters went without them: nothing of them comes back once more. */
@@ -150,6 +146,10 @@ export class SharedWaiting {
   constructor(reservations: Reservations, clock: Clock, maxWaiting: number) {
     this.reservations = reservations
     this.sleepers = new Sleepers(clock)
+    this.looks = new KeyLooks(this.sleepers, {
+      dueMs: (name) => this.latest(name)?.dueMs,
+      look: (name) => this.look(name),
+    })
     this.meanwhile = new OutageWaiting(reservations, this.sleepers, (wait) => this.turn(wait))
     this.limits = new BookingLimits(() => (isBookedAhead(reservations.policy) ? reservations.policy : undefined))
     this.maxWaiting = maxWaiting
@@ -404,7 +404,7 @@ export class SharedWaiting {
     const others = this.asleep.get(name) ?? new Set()
     this.asleep.set(name, others.add(keeping))
     try {
-      if (this.isLong(keeping) && !this.lookedAt.has(name)) void this.lookingAt(name)
+      this.looks.begin(name)
       if (booked.waitUs > 0) await this.sleepers.sleepUntil(dueUs, signal, keeping.own)
     } catch (reason) {
       if (!keeping.isLifted) this.abandon(keeping, others)
@@ -413,7 +413,7 @@ export class SharedWaiting {
       others.delete(keeping)
       if (others.size === 0) {
         this.asleep.delete(name)
-        this.sleepers.wake(this.lookedAt.get(name))
+        this.looks.end(name)
       }
       served()
       woken()
@@ -431,38 +431,14 @@ export class SharedWaiting {
     return answer
   }
 
-  /** Looks at a key again and again, while one of its waiters sleeps for long. */
-  private async lookingAt(name: string): Promise<void> {
-    const own = Symbol()
-    this.lookedAt.set(name, own)
-    try {
-      for (;;) {
-        // Processes that have reserved together do not look together.
-        const eachMs = LOOKS_EACH_MS * Math.max(1, this.lookedAt.size / MOST_LOOKED_AT)
-        await this.sleepers.sleep(eachMs * (1 - Math.random() / 4), undefined, own)
-        const latest = this.latest(name)
-        if (latest === undefined || !this.isLong(latest)) return
-        await this.look(name, latest.booked.key).catch(() => undefined)
-      }
-    } catch {
-      // Closed.
-    } finally {
-      this.lookedAt.delete(name)
-    }
-  }
-
-  private isLong({ dueMs }: Keeping): boolean {
-    return dueMs - this.sleepers.nowMs() > LOOKS_EACH_MS
-  }
-
   /**
    * Lets the sleepers of a key reserve anew where a newcomer would pass before the first of them: then another process has reset it, or given back more than
-   * they had reserved. They give nothing back: after a reset that would be of others. In an outage they keep what they have.
+   * they had reserved. They give nothing back: after a reset that would be of others.
    */
-  private async look(name: string, key: Key): Promise<void> {
+  private async look(name: string): Promise<void> {
     const first = [...(this.asleep.get(name) ?? [])].find(({ isLifted, isGiven }) => !isLifted && !isGiven)
     if (first === undefined) return
-    const freeMs = await this.reservations.untilFreeMs(key, first.booked.cost)
+    const freeMs = await this.reservations.untilFreeMs(first.booked.key, first.booked.cost)
     if (freeMs < first.dueMs - this.sleepers.nowMs() - SLACK_MS) this.wakeAll(this.lifted(name, Number.POSITIVE_INFINITY))
   }
 

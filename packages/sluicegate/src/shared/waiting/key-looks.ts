@@ -1,0 +1,60 @@
+import type { Sleepers } from './sleepers.js'
+
+/** How often a key is looked at whose waiters sleep for longer. */
+const EACH_MS = 1_000
+/** Keys that are looked at so often; of more each waits longer. */
+const MOST_AT_ONCE = 1_000
+
+/** What is known of the waiters of a key. */
+export interface LookedAt {
+  /** When the last of them is due; undefined where none sleeps. */
+  dueMs(name: string): number | undefined
+  /** Rejects in an outage: then they keep what they have. */
+  look(name: string): Promise<void>
+}
+
+/** Looks at keys again and again while their waiters sleep for long: another process may have made room. */
+export class KeyLooks {
+  private readonly sleepers: Sleepers
+  private readonly waiters: LookedAt
+  /** Keys that are looked at, with what wakes the look. */
+  private readonly underway = new Map<string, symbol>()
+
+  constructor(sleepers: Sleepers, waiters: LookedAt) {
+    this.sleepers = sleepers
+    this.waiters = waiters
+  }
+
+  /** Call it when a waiter of the key falls asleep. */
+  begin(name: string): void {
+    if (this.isLong(name) && !this.underway.has(name)) void this.looking(name)
+  }
+
+  /** Call it when the last one woke. */
+  end(name: string): void {
+    this.sleepers.wake(this.underway.get(name))
+  }
+
+  private async looking(name: string): Promise<void> {
+    const own = Symbol()
+    this.underway.set(name, own)
+    try {
+      for (;;) {
+        // Processes that have reserved together do not look together.
+        const eachMs = EACH_MS * Math.max(1, this.underway.size / MOST_AT_ONCE)
+        await this.sleepers.sleep(eachMs * (1 - Math.random() / 4), undefined, own)
+        if (!this.isLong(name)) return
+        await this.waiters.look(name).catch(() => undefined)
+      }
+    } catch {
+      // Closed.
+    } finally {
+      this.underway.delete(name)
+    }
+  }
+
+  private isLong(name: string): boolean {
+    const dueMs = this.waiters.dueMs(name)
+    return dueMs !== undefined && dueMs - this.sleepers.nowMs() > EACH_MS
+  }
+}
