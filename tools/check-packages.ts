@@ -13,7 +13,7 @@ const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly u
   // Half of it are source maps.
   sluicegate: { size: 1_237_000, unpackedSize: 5_920_000 },
   // What it uses of the library is in it.
-  'sluicegate-server': { size: 661_000, unpackedSize: 2_422_000 },
+  'sluicegate-server': { size: 663_000, unpackedSize: 2_432_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */

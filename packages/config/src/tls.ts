@@ -17,8 +17,18 @@ export interface Certificates {
 export interface TlsConfig extends Certificates {
   /** To be watched: these are read again when they change. */
   readonly files: readonly string[]
+  /** Of the service's own certificate, and of that authority of clients which is valid for longest. */
+  readonly validities: readonly Validity[]
   /** Why the files could not be used when they were read last, and these are the ones before; undefined when they could. */
   readonly fault?: string | undefined
+}
+
+/** When a certificate is valid, in Unix milliseconds. */
+export interface Validity {
+  readonly option: 'cert' | 'client-ca'
+  readonly file: string
+  readonly fromMs: number
+  readonly toMs: number
 }
 
 /** The section `tls`, relative to the file that names it. */
@@ -76,7 +86,7 @@ export function readTls(files: TlsFiles, folder: string, fault: TlsFault, before
       if (reason !== undefined) faults.push(['cert', reason])
       else {
         createSecureContext({ cert: tls.cert, key: tls.key, ...(tls.clientCa !== undefined && { ca: tls.clientCa }) })
-        return tls
+        return { ...tls, validities: validitiesOf(tls) }
       }
     } catch (error) {
       // The system's message names neither file.
@@ -89,6 +99,38 @@ export function readTls(files: TlsFiles, folder: string, fault: TlsFault, before
   }
   for (const each of faults) fault(...each)
   return undefined
+}
+
+function validitiesOf({ cert, clientCa, files }: Certificates & Pick<TlsConfig, 'files'>): Validity[] {
+  const [own] = datesOf(cert)
+  // An authority that has ended may stand beside its successor.
+  const [last] = datesOf(clientCa ?? '').sort((a, b) => b.toMs - a.toMs)
+  return [
+    ...(own === undefined ? [] : [{ option: 'cert' as const, file: files[0] as string, ...own }]),
+    ...(last === undefined ? [] : [{ option: 'client-ca' as const, file: files[2] as string, ...last }]),
+  ]
+}
+
+function datesOf(pem: string): Pick<Validity, 'fromMs' | 'toMs'>[] {
+  const certificates = Array.from(pem.match(CERTIFICATE) ?? [], (block) => new X509Certificate(block))
+  return certificates.map(({ validFrom, validTo }) => ({ fromMs: Date.parse(validFrom), toMs: Date.parse(validTo) }))
+}
+
+/** From here on a certificate is said to end. */
+const ENDS_SOON_MS = 14 * 86_400_000
+
+/** What an operator has to know of the time in which a certificate is valid; undefined where it is far from its end. */
+export function validityNote({ option, fromMs, toMs }: Validity, nowMs: number): string | undefined {
+  const what = option === 'cert' ? 'the certificate' : 'the authority of clients'
+  const effect = option === 'cert' ? 'clients that check it refuse the connection' : 'no client is accepted that has a certificate of it'
+  const renew = 'put a new one into its file, which is read without a restart'
+  if (nowMs < fromMs) return `${what} is not valid before ${dateText(fromMs)}: ${effect}; does the clock of this machine go right?`
+  if (nowMs >= toMs) return `${what} has expired on ${dateText(toMs)}: ${effect}; ${renew}`
+  return nowMs >= toMs - ENDS_SOON_MS ? `${what} ends on ${dateText(toMs)}: ${renew}` : undefined
+}
+
+function dateText(ms: number): string {
+  return new Date(ms).toISOString().replace('.000Z', 'Z')
 }
 
 /** Why a key is not that of the first certificate. OpenSSL takes a key of another kind without a word, and then no handshake succeeds. */

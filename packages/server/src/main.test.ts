@@ -90,6 +90,7 @@ const MISUSE: readonly [args: string[], message: RegExp][] = [
   [['serve', '--config', 'a.yaml', 'more'], /too many arguments/],
   [['serve', '--config', EXAMPLE, '-c', EXAMPLE], /--config is given twice: give a folder/],
   [['serve', '--config', ''], /the path of the configuration is empty/],
+  [['check', EXAMPLE, '-c', EXAMPLE], /two paths are given, \S+ and --config \S+: give one/],
   [['check', ''], /the path of the configuration is empty/],
   [['serve', '--config', EXAMPLE, '--port', '70000'], /--port must be from 0 to 65535, not "70000"/],
   [['serve', '--config', EXAMPLE, '--drain', 'soon'], /--drain must be a time of at most 1h, for example 10s, 500ms or 0, not "soon"/],

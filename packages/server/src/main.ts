@@ -143,10 +143,11 @@ program
   .addOption(configOption('the same'))
   .addOption(option('--json', 'print faults as JSON'))
   .allowExcessArguments(false)
-  .action(async (path: string | undefined, texts: { config?: string; json?: true }) => {
+  .action(async (argument: string | undefined, texts: { config?: string; json?: true }, command: Command) => {
+    const path = pathOf(argument, texts.config, command.getOptionValueSource('config') === 'cli')
     const [{ check }, { endOnHungReads }] = await Promise.all([import('./cli/check.js'), import('./cli/hung-reads.js')])
     const read = endOnHungReads()
-    process.exitCode = check(pathOf(path, texts.config), texts.json === true)
+    process.exitCode = check(path, texts.json === true)
     read()
   })
 
@@ -330,7 +331,10 @@ try {
   else if (error.exitCode !== 0) fail(`sluicegate: ${error.message.replace(/^error: /, '').replaceAll('\n', ' ')}; see --help`, 2)
 }
 
-function pathOf(argument: string | undefined, config: string | undefined): string {
+/** @param config of the command line, or of the environment, over which an argument wins. */
+function pathOf(argument: string | undefined, config: string | undefined, isWritten = false): string {
+  if (argument !== undefined && isWritten)
+    throw new UsageError(`two paths are given, ${argument} and --config ${config}: give one; a folder's files are read together`)
   const path = argument ?? config
   if (path === undefined) throw new UsageError('say which file or folder: --config PATH')
   if (path === '') throw new UsageError('the path of the configuration is empty: say which file or folder')

@@ -4,6 +4,7 @@ import { allPolicies } from 'sluicegate-config/domains.js'
 import { ConfigError } from 'sluicegate-config/fault.js'
 import { Access } from './access.js'
 import { Candidate } from './candidate/candidate.js'
+import { certificateDates } from './certificate-dates.js'
 import { LivePage } from './dashboard/live-page.js'
 import { Engine, type EngineOptions, type HoldVerbs } from './engine/engine.js'
 import type { Peers } from './engine/shared-limiter.js'
@@ -126,6 +127,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const hasAdmin = config.listen.admin !== undefined
   const page = new LivePage({ engine: worker?.figures ?? engine, keys, guards, hasAdmin, sampleMs, reloads, candidate })
   const traffic = { all: () => [...listeners.traffic.values()] }
+  const certificates = worker === undefined ? certificateDates(log, config.tls) : undefined
   const measures = measuresOf(engine, traffic, VERSION, {
     hits: limits.hits,
     reloads: reloader,
@@ -134,6 +136,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     quotas,
     guards,
     webhook,
+    certificates,
   })
   const metrics = createMetrics(measures)
   const deciding = { engine, limits, access, clients, log, tracing }
@@ -153,8 +156,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     webhook,
     { name: 'engine', stop: () => engine.close() },
     reportOf(telemetry, measures),
-    ...(snapshots === undefined ? [] : [snapshots]),
-    ...(candidate === undefined ? [] : [candidate]),
+    ...[snapshots, candidate, certificates].filter((part) => part !== undefined),
     { name: 'limits', reload: (next) => ({ commit: () => limits.use(next.domains) }) },
     quotas,
     ticking('sweep', SWEEP_MS, () => engine.sweep()),

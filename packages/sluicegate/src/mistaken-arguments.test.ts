@@ -18,7 +18,7 @@ import { primary, serveLimiter } from './cluster/index.js'
 import { HeaderWriter } from './http.js'
 import * as everything from './index.js'
 import { allOf, attachLimiter, concurrency, createLimiter, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from './index.js'
-import { address, apiKey, header, subject } from './keys/index.js'
+import { address, apiKey, header, method, route, subject } from './keys/index.js'
 import { limitedFetch } from './outbound/index.js'
 import { postgres } from './postgres/index.js'
 import { createQueue } from './queue/create-queue.js'
@@ -320,6 +320,11 @@ for (const [name, limit] of Object.entries(LIMITS)) {
     assert.ok(said(limit as never, { policy, kye: key }).includes(`which are the options of ${takenBy}(): did you mean key?`))
   })
 }
+
+test('a key part that takes nothing refuses a route or a method, which it would limit nothing by', () => {
+  assert.match(said(route, '/login'), /^route\(\): it is the route that a request matched: leave out the argument, .*\(got "\/login"\)/)
+  assert.match(said(method, 'POST'), /^method\(\): it is the method of a request: leave out the argument/)
+})
 
 test('an array of policies may be mapped to limits', () => {
   assert.equal([policy, policy].map(limitExpress as (each: typeof policy) => unknown).length, 2)

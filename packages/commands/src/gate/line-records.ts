@@ -1,8 +1,10 @@
 import type { GateRecord } from 'sluicegate/gate'
+import { FieldLines } from '../replay/field-lines.js'
 import type { OnLine } from '../replay/line-splitter.js'
 import type { LineTemplate } from '../replay/log-reader.js'
 import { guessFormat, type LogReader, logReader } from '../replay/log-reader.js'
 import type { KeyTemplate, RequestFilter } from '../replay/request-rule.js'
+import { UsageError } from '../terminal/usage-error.js'
 import { RecordTime } from './record-time.js'
 
 /** The user is asked for the format after this number of lines. */
@@ -45,6 +47,9 @@ export class LineRecords {
   readonly #time: RecordTime
   readonly #onRecord: (record: GateRecord) => void
   readonly #onNotice: (text: string) => void
+  readonly #fields = new FieldLines()
+  /** Whether it was said that a column is missing. */
+  #lacksColumns = false
   #reader: LogReader | undefined
 
   /** @throws {UsageError} for a format without a time, or without a variable that is needed. */
@@ -60,6 +65,10 @@ export class LineRecords {
 
   #read(bytes: Buffer, start: number, end: number): void {
     const { counts } = this
+    if (this.#fields.read(bytes, start, end, this.#reader === undefined && this.#rule.format === undefined)) {
+      this.#reader = undefined
+      return
+    }
     counts.lines++
     this.#reader ??= this.#guess(bytes, start, end)
     const isRead = this.#reader?.read(bytes, start, end) ?? false
@@ -85,10 +94,18 @@ export class LineRecords {
 
   #guess(bytes: Buffer, start: number, end: number): LogReader | undefined {
     const { lines } = this.counts
-    if (lines > LINES_TO_GUESS_FROM && lines % LINES_TO_A_GUESS !== 0) return undefined
-    const { format: given, time } = this.#rule
-    const format = guessFormat(bytes.subarray(start, end), { format: given, time })
-    if (format !== undefined) return this.#readerOf(format)
+    const { format: given = this.#fields.formatOf(bytes, start, end), time } = this.#rule
+    const isSeldom = lines > LINES_TO_GUESS_FROM && (given === undefined || given === this.#rule.format)
+    if (isSeldom && lines % LINES_TO_A_GUESS !== 0) return undefined
+    try {
+      const format = guessFormat(bytes.subarray(start, end), { format: given, time })
+      if (format !== undefined) return this.#readerOf(format)
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error
+      // Of columns that lines of the log have named: of a format that was given it is known before.
+      if (!this.#lacksColumns) this.#onNotice(error.message)
+      this.#lacksColumns = true
+    }
     if (lines === LINES_TO_GUESS_FROM) this.#onNotice(`none of ${LINES_TO_GUESS_FROM} lines can be read: give the format with --format`)
     return undefined
   }

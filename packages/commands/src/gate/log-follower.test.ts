@@ -54,6 +54,35 @@ test('a log is read from its end on, or from its start', async (t) => {
   assert.deepEqual(await fromStart.lines(), ['old 2', 'new'])
 })
 
+test('a log that is followed from its end has its columns and its encoding from its start', async (t) => {
+  const head = '\ufeff#Version: 1.0\n#Fields: date time c-ip\n2026-10-10 13:55:36 192.0.2.7\n#half'
+  for (const encoding of ['utf8', 'utf16le'] as const) {
+    const { file, lines } = follow(t, { content: '' })
+    writeFileSync(file, head, encoding)
+    assert.deepEqual(await lines(), ['#Version: 1.0', '#Fields: date time c-ip'])
+    appendFileSync(file, ' of a line\n2026-10-10 13:55:37 192.0.2.8\n', encoding)
+    assert.deepEqual((await lines()).at(-1), '2026-10-10 13:55:37 192.0.2.8')
+  }
+})
+
+test('columns that lines of the log name are read; a missing one is said, and ends no run', () => {
+  const keys: string[] = []
+  const notices: string[] = []
+  const rule = { format: undefined, time: undefined, key: new KeyTemplate('$remote_addr'), filter: undefined, cost: undefined }
+  const { onLine, counts } = new LineRecords(
+    rule,
+    10_000,
+    ({ key }) => keys.push(key),
+    (text) => notices.push(text),
+  )
+  const give = (line: string): void => onLine(Buffer.from(line), 0, line.length)
+  for (const line of ['#Version: 1.0', '#Fields: date time c-ip', '2026-10-10 13:55:36 192.0.2.7', '2026-10-10 13:55:37 192.0.2.8'])
+    give(line)
+  for (const line of ['#Fields: date time cs-method', '2026-10-10 13:55:38 GET', '2026-10-10 13:55:39 GET']) give(line)
+  assert.deepEqual([keys, counts.lines, counts.unreadable, notices.length], [['192.0.2.7', '192.0.2.8'], 4, 2, 1])
+  assert.match(notices[0] ?? '', /the format has no \$remote_addr; it has \$date, \$time, \$request_method/)
+})
+
 test('after a rotation by rename the old file is read to its end, also what its writer adds before it has the new one', async (t) => {
   const { file, lines, notices } = follow(t, { content: '' })
   await lines()

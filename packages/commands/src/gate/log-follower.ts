@@ -6,6 +6,9 @@ import { UsageError } from '../terminal/usage-error.js'
 const CHUNK_BYTES = 1 << 20
 /** The end of what was read, by which a file that was written again is known though it is longer than before. */
 const MARK_BYTES = 64
+/** The lines at the start that say what the others are. */
+const HEAD_BYTES = 65_536
+const HASH = 0x23
 
 /** How a log is followed. */
 export interface FollowOptions {
@@ -30,12 +33,15 @@ class OpenLog {
   readonly inode: number
   #offset = 0
   #mark: Buffer = Buffer.alloc(0)
+  #isInHead = false
 
   private constructor(handle: FileHandle, { dev, ino }: { readonly dev: number; readonly ino: number }, onLine: OnLine) {
     this.#handle = handle
     this.device = dev
     this.inode = ino
-    this.#splitter = new LineSplitter(onLine)
+    this.#splitter = new LineSplitter((bytes, start, end) => {
+      if (!this.#isInHead || bytes[start] === HASH) onLine(bytes, start, end)
+    })
   }
 
   /** Undefined where there is no file. @throws {UsageError} for what is no regular file. */
@@ -59,8 +65,15 @@ class OpenLog {
     return this.#splitter.tooLong
   }
 
+  /** Of what is skipped, the lines that begin with `#` at its start are given out. */
   async skipToEnd(): Promise<void> {
-    const { size } = await this.#handle.stat()
+    // UTF-16 goes on at an even place.
+    const size = 2 * Math.floor((await this.#handle.stat()).size / 2)
+    const head = await this.#handle.read(this.#buffer, 0, Math.min(HEAD_BYTES, size), 0)
+    this.#isInHead = true
+    this.#splitter.write(this.#buffer.subarray(0, head.bytesRead))
+    this.#splitter.drop()
+    this.#isInHead = false
     const length = Math.min(size, MARK_BYTES)
     const { bytesRead } = await this.#handle.read(this.#buffer, 0, length, size - length)
     this.#mark = Buffer.from(this.#buffer.subarray(0, bytesRead))
@@ -107,7 +120,7 @@ class OpenLog {
   }
 
   #beginAnew(): void {
-    this.#splitter.end()
+    this.#splitter.endOfFile()
     this.#offset = 0
     this.#mark = Buffer.alloc(0)
   }

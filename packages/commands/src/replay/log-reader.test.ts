@@ -276,6 +276,17 @@ test('lines are the same however the bytes are cut into chunks', () => {
   )
 })
 
+test('a byte order mark is no part of the first line, and UTF-16 is read, however the bytes are cut', () => {
+  const text = '\ufeffa é\nb\r\n\nc'
+  const little = Buffer.from(text, 'utf16le')
+  for (const whole of [Buffer.from(text), little, Buffer.from(little).swap16()]) {
+    for (let size = 1; size <= whole.length; size++) {
+      const chunks = Array.from({ length: Math.ceil(whole.length / size) }, (_, i) => whole.subarray(i * size, (i + 1) * size))
+      assert.deepEqual(linesOf(...chunks), { lines: ['a é', 'b', 'c'].map((line) => Buffer.from(line).toString('latin1')), tooLong: 0 })
+    }
+  }
+})
+
 test('a line that is too long is counted and skipped, in one chunk or in many', () => {
   const long = Buffer.alloc(MAX_LINE_BYTES + 1, 'x')
   const whole = Buffer.concat([Buffer.from('a\n'), long, Buffer.from('\nb\n')])

@@ -74,6 +74,8 @@ const TIMES: readonly string[] = [
   'datetime',
   'date',
 ]
+/** Columns of the time in W3C's extended log format. */
+const DATE_AND_TIME = new LineTemplate('--time', '$date $time', '')
 /** Names of one thing in JSON logs of nginx, Caddy, Envoy, Traefik, pino and cloud balancers. */
 const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   remote_addr: [
@@ -217,7 +219,8 @@ class LineReader implements LogReader, LogRecord {
   #bytes: Buffer = Buffer.alloc(0)
 
   /** @param hasPorts whether each address is followed by a colon and a port, also IPv6 without brackets. */
-  constructor(format: LineFormat, needed: readonly string[], time: LineTemplate | undefined, hasPorts: boolean) {
+  constructor(format: LineFormat, needed: readonly string[], given: LineTemplate | undefined, hasPorts: boolean) {
+    const time = given ?? (DATE_AND_TIME.names.every((name) => format.indexOf(name) >= 0) ? DATE_AND_TIME : undefined)
     const times = time?.names ?? [TIMES.find((name) => format.indexOf(name) >= 0)]
     if (times[0] === undefined) throw new UsageError('--format: has no time: $time_local, $time_iso8601 or $msec; name another with --time')
     this.#format = format

@@ -33,17 +33,65 @@ function lineOf({ atMs, key, request = 'GET / HTTP/1.1' }: LoggedRequest): strin
 const FORMAT = '$remote_addr - - [$msec] "$request" $status $bytes'
 const BY_ADDRESS = new KeyTemplate('$remote_addr')
 
-function replayed(yamls: readonly string[], lines: readonly string[], match?: string): { result: ReplayResult; denials: Denial[] } {
+/** @param log lines of {@link FORMAT}, or the bytes of a file whose format is known from them. */
+function replayed(yamls: readonly string[], log: readonly string[] | Buffer, match?: string): { result: ReplayResult; denials: Denial[] } {
   const denials: Denial[] = []
   const rule = { key: BY_ADDRESS, filter: match === undefined ? undefined : new RequestFilter(match) }
   const candidates = yamls.map((yaml, i) => ({ name: `c${i}`, policies: parseConfig(yaml).policies, ruleOf: () => rule }))
-  const replay = new Replay({ candidates, format: FORMAT, key: BY_ADDRESS, onDenial: (denial) => denials.push(denial) })
-  replay.write(Buffer.from(lines.join('\n')))
+  const format = Buffer.isBuffer(log) ? undefined : FORMAT
+  const replay = new Replay({ candidates, format, key: BY_ADDRESS, onDenial: (denial) => denials.push(denial) })
+  replay.write(Buffer.isBuffer(log) ? log : Buffer.from(log.join('\n')))
   replay.endOfFile()
   const result = replay.result()
   replay.close()
   return { result, denials }
 }
+
+const HEAD_OF_IIS = `#Software: Microsoft Internet Information Services 10.0
+#Version: 1.0
+#Date: 2026-10-10 13:55:36
+#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) sc-status time-taken
+`
+const CLOUDFRONT = `#Version: 1.0
+#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status x-forwarded-for
+2026-10-10\t13:55:36\tFRA2-C1\t392\t2001:db8::1\tPOST\td1.cloudfront.net\t/login\t200\t-
+2026-10-10\t13:55:38\tFRA2-C1\t392\t2001:db8::2\tGET\td1.cloudfront.net\t/\t200\t-
+`
+
+describe('columns that #Fields: names', () => {
+  test('IIS, with other columns after a restart; CloudFront, with tabs; in UTF-16, too', () => {
+    const iis = `${HEAD_OF_IIS}2026-10-10 13:55:36 10.0.0.1 POST /login a=1 443 - 192.0.2.7 Mozilla/5.0+(X11) 200 15
+2026-10-10 13:55:37 10.0.0.1 GET / - 443 - 192.0.2.7 Mozilla/5.0+(X11) 200 15
+#Software: Microsoft Internet Information Services 10.0
+#Fields: date time c-ip cs-method cs-uri-stem
+2026-10-10 13:55:39 192.0.2.7 POST /login
+2026-10-10 13:55:40 192.0.2.7 POST /login
+`
+    const yaml = 'policies: { logins: { algorithm: fixed-window, limit: 1, window: day } }'
+    for (const [text, lines, denied, last] of [
+      [iis, 4, 2, '2026-10-10T13:55:40.000Z'],
+      [`\ufeff${iis}`, 4, 2, '2026-10-10T13:55:40.000Z'],
+      [CLOUDFRONT, 2, 0, '2026-10-10T13:55:38.000Z'],
+    ] as const) {
+      for (const encoding of ['utf8', 'utf16le'] as const) {
+        if (encoding === 'utf16le' && !text.startsWith('\ufeff')) continue
+        const { result } = replayed([yaml], Buffer.from(text, encoding), 'POST /login')
+        const [policy] = result.candidates[0]?.policies ?? []
+        assert.deepEqual([result.lines, result.unreadableLines, result.lastTime], [lines, 0, last])
+        assert.deepEqual([policy?.requests, policy?.denied], [lines === 4 ? 3 : 1, denied])
+      }
+    }
+  })
+
+  test('a column that is needed and missing is named, and a line of a client is no list of columns', () => {
+    const yaml = 'policies: { p: { algorithm: gcra, limit: 1, window: 1s } }'
+    const withoutIp = Buffer.from(`${HEAD_OF_IIS.replace('c-ip ', '')}2026-10-10 13:55:36 10.0.0.1 GET / - 443 - Mozilla 200 15\n`)
+    assert.throws(() => replayed([yaml], withoutIp), /the format has no \$remote_addr; it has \$date, \$time, \$s_ip/)
+    const line = '192.0.2.7 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 1\n'
+    const { result } = replayed([yaml], Buffer.from(`${line}#Fields: a b\n${line}`))
+    assert.deepEqual([result.lines, result.unreadableLines, result.format], [3, 1, 'common'])
+  })
+})
 
 function randomRequests(seed: number, length: number): LoggedRequest[] {
   const random = new SeededRandom(seed)

@@ -2,6 +2,7 @@ import { type ManualClock, manualClock } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { UsageError } from '../terminal/usage-error.js'
 import { type Denial, type PolicyResult, ReplayedPolicy } from './candidate.js'
+import { FieldLines } from './field-lines.js'
 import { LineSplitter } from './line-splitter.js'
 import type { LineTemplate } from './log-reader.js'
 import { guessFormat, type LogReader, logReader } from './log-reader.js'
@@ -87,6 +88,7 @@ export class Replay {
   readonly #peaks = new PeakRates()
   readonly #deniedBy: Float64Array
   #reader: LogReader | undefined
+  readonly #fields = new FieldLines()
   #format = ''
   #lines = 0
   #unreadable = 0
@@ -119,7 +121,7 @@ export class Replay {
 
   /** Between two files: the last line of the one is no beginning of the other. */
   endOfFile(): void {
-    this.#splitter.end()
+    this.#splitter.endOfFile()
   }
 
   close(): void {
@@ -167,6 +169,10 @@ export class Replay {
   }
 
   #replayLine(bytes: Buffer, start: number, end: number): void {
+    if (this.#fields.read(bytes, start, end, this.#reader === undefined && this.#options.format === undefined)) {
+      this.#reader = undefined
+      return
+    }
     this.#lines++
     const reader = this.#reader ?? this.#guess(bytes, start, end)
     const isRead = reader?.read(bytes, start, end) ?? false
@@ -207,7 +213,7 @@ export class Replay {
   }
 
   #guess(bytes: Buffer, start: number, end: number): LogReader | undefined {
-    const { format: given, time } = this.#options
+    const { format: given = this.#fields.formatOf(bytes, start, end), time } = this.#options
     const format = guessFormat(bytes.subarray(start, end), { format: given, time })
     if (format !== undefined) {
       this.#format = format
@@ -216,7 +222,7 @@ export class Replay {
     }
     if (this.#lines < LINES_TO_GUESS_FROM || given !== undefined) return undefined
     throw new UsageError(
-      `none of the first ${LINES_TO_GUESS_FROM} lines is in the common, combined or HAProxy format or JSON, also behind syslog or of a container: give the format with --format, as nginx's log_format or Apache's LogFormat writes it`,
+      `none of the first ${LINES_TO_GUESS_FROM} lines is in the common, combined or HAProxy format or JSON, below a line #Fields: or behind syslog or of a container: give the format with --format, as nginx's log_format or Apache's LogFormat writes it`,
       1,
     )
   }

@@ -1,4 +1,5 @@
 import type { Candidate } from '../candidate/candidate.js'
+import type { CertificateDates } from '../certificate-dates.js'
 import type { Engine } from '../engine/engine.js'
 import type { HitCounts } from '../envoy/hit-counts.js'
 import { logCounts } from '../log.js'
@@ -27,6 +28,7 @@ export interface MoreFigures {
   readonly candidate?: Candidate | undefined
   readonly quotas?: QuotaService | undefined
   readonly webhook?: Webhook | undefined
+  readonly certificates?: Pick<CertificateDates, 'validities'> | undefined
   /** By listener. */
   readonly guards?: Readonly<Record<string, Pick<Guard, 'faults'>>> | undefined
   /** In the primary process of several. */
@@ -144,7 +146,7 @@ export function quotaMeasures(quotas: QuotaService | undefined): Measure[] {
   ]
 }
 
-export function configMeasures(engine: Engine, { reloads, snapshots, restarts }: MoreFigures): Measure[] {
+export function configMeasures(engine: Engine, { reloads, snapshots, restarts, certificates }: MoreFigures): Measure[] {
   const ofReloads = (read: (state: ReloadState) => Sample[]) => (): Iterable<Sample> => (reloads === undefined ? [] : read(reloads.state))
   const ofSnapshots = (read: (state: SnapshotState) => number) => (): Iterable<Sample> =>
     snapshots === undefined ? [] : [{ labels: {}, value: read(snapshots.state) }]
@@ -173,6 +175,15 @@ export function configMeasures(engine: Engine, { reloads, snapshots, restarts }:
       'sluicegate_config_last_success_timestamp_seconds',
       'Unix time at which the configuration in force was read.',
       ofReloads(({ lastSuccessMs }) => [{ labels: {}, value: lastSuccessMs / 1000 }]),
+    ),
+    gauge(
+      'sluicegate_certificate_end_timestamp_seconds',
+      'Unix time at which a certificate ends: cert, of the service; client-ca, of clients, the authority that is valid for longest.',
+      () =>
+        labelled(
+          'certificate',
+          (certificates?.validities ?? []).map(({ option, toMs }) => [option, toMs / 1000] as const),
+        ),
     ),
     gauge(
       'sluicegate_snapshot_failed',

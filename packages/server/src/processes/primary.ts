@@ -4,6 +4,7 @@ import type { ListenerName, StopTimes } from 'sluicegate-config/config.js'
 import { allPolicies } from 'sluicegate-config/domains.js'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { configFiles } from 'sluicegate-config/read-config.js'
+import { certificateDates } from '../certificate-dates.js'
 import { Engine } from '../engine/engine.js'
 import type { HeldVerb } from '../engine/shared-limiter.js'
 import { urlOf } from '../listeners.js'
@@ -99,7 +100,9 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
   })
   const figures = new FiguresCollector(workers)
   const reloads = new ReloadCoordinator({ source, reloader, workers, tables: owned && (() => owned.update()), log, files })
-  const measures = measuresOf(engine, { all: () => [] }, VERSION, { reloads: reloader, snapshots, restarts: workers.restarts, webhook })
+  const certificates = certificateDates(log, config.tls)
+  const figuresOfParts = { reloads: reloader, snapshots, restarts: workers.restarts, webhook, certificates }
+  const measures = measuresOf(engine, { all: () => [] }, VERSION, figuresOfParts)
   const metrics = createMetrics(measures)
 
   const parts: Parts = new Parts([
@@ -109,6 +112,7 @@ export async function startProcesses(source: ConfigSource, log: Log): Promise<Se
     reportOf(await telemetryOf(VERSION), measures),
     ...(snapshots === undefined ? [] : [snapshots]),
     ticking('sweep', SWEEP_MS, () => engine.sweep()),
+    certificates,
     metrics,
     {
       name: 'workers',

@@ -194,7 +194,7 @@ test('a part without a key leaves the whole without; a part has an otherwise of 
 test('fewer than two readers, more than eight, and what is no reader are refused', () => {
   assert.throws(() => compose(), { code: 'OPTION_INVALID', option: 'readers' })
   assert.throws(() => compose(method()), { code: 'OPTION_INVALID', option: 'readers' })
-  assert.throws(() => compose(...Array.from({ length: 9 }, method)), { code: 'OPTION_INVALID', option: 'readers' })
+  assert.throws(() => compose(...Array.from({ length: 9 }, () => method())), { code: 'OPTION_INVALID', option: 'readers' })
   assert.throws(() => compose(method(), (() => 'x') as never), { code: 'OPTION_INVALID', option: 'readers[1]' })
   assert.throws(() => compose(method(), 'x' as never), { code: 'OPTION_INVALID', option: 'readers[1]' })
 })

@@ -58,8 +58,16 @@ const METHODS = new Map([
 /**
  * The method as the key: `method:POST`. HEAD counts as GET. Methods outside RFC 9110, PATCH and QUERY share `method:other`: clients can
  * make up any number of them.
+ *
+ * @throws {PolicyError} `OPTION_INVALID` for an argument.
  */
-export function method(): KeyReader {
+export function method(): KeyReader
+export function method(...given: readonly unknown[]): KeyReader {
+  refuseGiven(
+    'method()',
+    given,
+    'it is the method of a request: leave out the argument, and give a limit of its own to the routes to limit',
+  )
   return METHOD
 }
 
@@ -71,9 +79,22 @@ const METHOD: KeyReader = Object.freeze({
 /**
  * The route that matched as the key: `route:/users/:id`. It is the pattern and never the path, of which clients can make up any number.
  * Requests without a matching route, or before routing, share the key `route`.
+ *
+ * @throws {PolicyError} `OPTION_INVALID` for an argument.
  */
-export function route(): KeyReader {
+export function route(): KeyReader
+export function route(...given: readonly unknown[]): KeyReader {
+  refuseGiven(
+    'route()',
+    given,
+    'it is the route that a request matched: leave out the argument, and mount the middleware on the route to limit',
+  )
   return ROUTE
+}
+
+/** A route or a method that is named would limit nothing but itself, people think. @throws {PolicyError} `OPTION_INVALID` */
+function refuseGiven(reader: string, given: readonly unknown[], mend: string): void {
+  if (given.length > 0) throw new PolicyError('OPTION_INVALID', reader, given[0], mend)
 }
 
 const ROUTE: KeyReader = Object.freeze({

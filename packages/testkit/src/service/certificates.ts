@@ -33,3 +33,14 @@ export function makeCertificates(t: Cleanup): Certificates {
   }
   return { folder, ca: readFileSync(join(folder, 'ca.pem'), 'utf8'), server: issue('server'), client: issue('client') }
 }
+
+/** A certificate in PEM with other dates. Its signature is wrong then, which only who connects looks at. */
+export function withDates(pem: string, fromMs: number, toMs: number): string {
+  const der = Buffer.from(pem.replace(/-----[^-]+-----|\s/g, ''), 'base64').toString('latin1')
+  const times = [fromMs, toMs].map((ms) => `${new Date(ms).toISOString().slice(2, 19).replace(/\D/g, '')}Z`)
+  const made = Buffer.from(
+    der.replace(/\d{12}Z/g, (time) => times.shift() ?? time),
+    'latin1',
+  )
+  return `-----BEGIN CERTIFICATE-----\n${made.toString('base64').replace(/.{64}/g, '$&\n')}\n-----END CERTIFICATE-----\n`
+}
