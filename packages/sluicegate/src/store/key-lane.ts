@@ -7,7 +7,7 @@ import type { KnownStates } from './known-states.js'
 import type { StoreCalls } from './store-calls.js'
 import { damaged, decodedValue, encodedValue, NO_VALUE, type StoredValue, wasWritten, writesAfter } from './stored-value.js'
 import type { WriteId, WriteIds } from './write-ids.js'
-import type { WriterTurns } from './writer-turns.js'
+import type { SwapEnd, WriterTurns } from './writer-turns.js'
 
 /** Callers that one swap decides for. */
 const MOST_TOGETHER = 256
@@ -39,6 +39,7 @@ export interface Work {
   readonly signal: CallerSignal | undefined
   /** Makes a key full that cannot be read. */
   readonly isReset: boolean
+  readonly isLease: boolean
   /** Makes the change in the session. It may run several times; the last counts. `undo`: what an earlier run charged too early. */
   run(session: KeySession, undo: Ran | undefined): Ran
   /** @param atUs when it was made, by the store's clock; decided at `nowUs`. */
@@ -170,7 +171,7 @@ export class KeyLane {
       }
       this.note(attempt.keys, outcome.states)
       lost = outcome.swapped ? 0 : lost + 1
-      turns.swapped(attempt.keys, outcome.swapped, calls.nowMs() - sentMs, writersIn(attempt))
+      turns.swapped(attempt.keys, endOf(attempt, outcome.swapped, calls.nowMs() - sentMs))
       if (outcome.swapped) this.settle(attempt)
       // Nobody has written: somebody keeps a lock.
       else if (outcome.states.every(({ version }, i) => version === versions[i])) {
@@ -500,6 +501,11 @@ export class KeyLane {
 
 function isAlike(one: Work, other: Work): boolean {
   return one.session === other.session && one.keys.every((key, i) => key === other.keys[i])
+}
+
+function endOf(attempt: Attempt, isMade: boolean, tookMs: number): SwapEnd {
+  const numbers = attempt.keys.map((key) => (attempt.before.get(key) as StoredValue).number + 1)
+  return { isMade, tookMs, writers: writersIn(attempt), isLease: attempt.works.every(({ isLease }) => isLease), numbers }
 }
 
 /** Others that wrote one of these keys of late. */

@@ -106,7 +106,7 @@ export class StoreBackend implements Backend {
     const id = newOperationId()
     return this.inLane([this.keyOf(part, key)], this.sessionOf(isAlone ? undefined : part), {
       signal,
-      isReset: false,
+      isLease: true,
       run: (session) => {
         const lease = session.lease(request)
         return { answer: { done: true }, lease }
@@ -131,7 +131,6 @@ export class StoreBackend implements Backend {
     }
     return this.inLane([this.keyOf(part, key)], this.sessionOf(this.policies.length === 1 ? undefined : part), {
       signal: undefined,
-      isReset: false,
       run: (session) => {
         run(session)
         return { answer: { done: true } }
@@ -203,7 +202,8 @@ export class StoreBackend implements Backend {
   private inLane<Value>(
     keys: readonly string[],
     session: KeySession,
-    call: Pick<Work, 'signal' | 'isReset' | 'run'> & { answer(ran: Ran, nowUs: number, atUs: number, order: number): Value },
+    call: Pick<Work, 'signal' | 'run'> &
+      Partial<Pick<Work, 'isReset' | 'isLease'>> & { answer(ran: Ran, nowUs: number, atUs: number, order: number): Value },
   ): Promise<Value> {
     if (keys.length > 1 && this.lanes.calls.store.swapAll === undefined) {
       const mend = `cannot be charged together in ${this.lanes.calls.store.name}, which has no transactions (swapAll)`
@@ -217,7 +217,8 @@ export class StoreBackend implements Backend {
         keys,
         session,
         signal: call.signal,
-        isReset: call.isReset,
+        isReset: call.isReset === true,
+        isLease: call.isLease === true,
         run: call.run,
         resolve: (ran, nowUs, atUs, order) => resolve(call.answer(ran, nowUs, atUs, order)),
         reject,

@@ -9,6 +9,25 @@ const ALONE_MS = 50
 const ALONE_TURNS = 8
 const LONGEST_PAUSE_MS = 100
 const LEAST_TURN_MS = 4
+/**
+ * Where calls cannot wait for a turn of each other process, this part of one: those that lost try again as soon as they are answered, so each time they come
+ * so much closer to the winner's next swap, and are before it after a few.
+ */
+const OF_A_TURN = 1 / 8
+/** Turns of others that take this part of the time leave no room for one that does not rest. */
+const CROWDED = 0.9
+
+/** A swap that was answered. */
+export interface SwapEnd {
+  readonly isMade: boolean
+  readonly tookMs: number
+  /** Other processes that wrote one of the keys of late. */
+  readonly writers: number
+  /** It was for leases alone: these are asked for now and then. */
+  readonly isLease: boolean
+  /** Which write it is of each key. */
+  readonly numbers: readonly number[]
+}
 
 interface KeyTurns {
   /** Others are known to write it until then. */
@@ -18,6 +37,9 @@ interface KeyTurns {
   readonly answeredMs: number
   /** Others have their turn until then. */
   readonly restUntilMs: number
+  /** The last swap that was made: which write it was, and when. */
+  readonly madeNumber: number
+  readonly madeMs: number
 }
 
 /**
@@ -26,7 +48,7 @@ interface KeyTurns {
  *
  * | after a swap that was made, a process that | leaves the key, while its own calls gather |
  * | --- | --- |
- * | lost one of late, soon after its last, or has since seen writes of others in the value | to each of them for one swap |
+ * | lost one of late, soon after its last, or has since seen writes of others in the value | to each of them for one swap; of leases only where theirs fill the time |
  * | sees no others | to one of them, each time it has written without a rest for a while: who always loses leaves no mark to be seen by |
  */
 export class WriterTurns {
@@ -53,28 +75,37 @@ export class WriterTurns {
     return untilMs - nowMs
   }
 
-  /** @param writers other processes that wrote one of the keys of late. */
-  swapped(keys: readonly string[], isMade: boolean, tookMs: number, writers: number): void {
+  swapped(keys: readonly string[], { isMade, tookMs, writers, isLease, numbers }: SwapEnd): void {
     const nowMs = this.nowMs()
     // Enough for one that is further away than this one too.
     const turnMs = Math.max(tookMs, LEAST_TURN_MS)
     const sentMs = nowMs - tookMs
-    for (const key of keys) {
-      const { contendedUntilMs, sinceMs, answeredMs } = this.of(key) ?? NO_TURNS
+    for (const [i, key] of keys.entries()) {
+      const before = this.of(key) ?? NO_TURNS
+      const { contendedUntilMs, sinceMs, answeredMs } = before
+      const madeNumber = numbers[i] as number
       const isTold = isMade ? writers > 0 && contendedUntilMs > nowMs : sentMs - answeredMs < SOON_MS
       const next = {
         contendedUntilMs: isTold ? nowMs + CONTENDED_MS : contendedUntilMs,
         sinceMs: sentMs - answeredMs < turnMs ? sinceMs : nowMs,
         answeredMs: nowMs,
+        ...(isMade ? { madeNumber, madeMs: nowMs } : { madeNumber: before.madeNumber, madeMs: before.madeMs }),
       }
       const isContended = next.contendedUntilMs > nowMs
       const isAlone = nowMs - next.sinceMs >= Math.max(ALONE_MS, ALONE_TURNS * turnMs)
       // A store that takes no time is this process's own.
-      const mustRest = isMade && tookMs > 0 && (isContended || isAlone)
-      // With jitter, so that processes do not stay in step.
-      const restMs = mustRest ? (isContended ? Math.max(1, writers) : 1) * turnMs * (1 + Math.random()) : 0
-      this.keep(key, { ...next, restUntilMs: nowMs + Math.max(0, Math.min(LONGEST_PAUSE_MS, this.mostMs - turnMs, restMs)) })
+      const isDue = isContended ? !isLease || isCrowded(before, madeNumber, nowMs, turnMs) : isAlone
+      const mustRest = isMade && tookMs > 0 && isDue
+      const restMs = mustRest ? this.restMs(isContended ? Math.max(1, writers) : 1, turnMs) : 0
+      this.keep(key, { ...next, restUntilMs: nowMs + restMs })
     }
+  }
+
+  /** With jitter, so that processes do not stay in step. */
+  private restMs(turns: number, turnMs: number): number {
+    const mostMs = Math.min(LONGEST_PAUSE_MS, this.mostMs - turnMs)
+    if (turns * turnMs > mostMs) return OF_A_TURN * turns * turnMs * (0.75 + Math.random() / 2)
+    return Math.min(mostMs, turns * turnMs * (1 + Math.random()))
   }
 
   private of(key: string): KeyTurns | undefined {
@@ -89,4 +120,17 @@ export class WriterTurns {
   }
 }
 
-const NO_TURNS: KeyTurns = { contendedUntilMs: 0, sinceMs: 0, answeredMs: Number.NEGATIVE_INFINITY, restUntilMs: 0 }
+const NO_TURNS: KeyTurns = {
+  contendedUntilMs: 0,
+  sinceMs: 0,
+  answeredMs: Number.NEGATIVE_INFINITY,
+  restUntilMs: 0,
+  madeNumber: 0,
+  madeMs: Number.NEGATIVE_INFINITY,
+}
+
+/** Whether the writes of others since the last of this process filled the time, as far as is known. */
+function isCrowded({ madeNumber, madeMs }: KeyTurns, number: number, nowMs: number, turnMs: number): boolean {
+  const others = number - madeNumber - 1
+  return madeNumber === 0 || others < 0 || others * turnMs >= CROWDED * (nowMs - madeMs)
+}
