@@ -11,9 +11,9 @@ const IMPORTED = new Set<Published>(['sluicegate'])
 /** The most bytes of each, as downloaded and as installed. */
 const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
   // Half of it are source maps.
-  sluicegate: { size: 1_239_000, unpackedSize: 5_932_000 },
+  sluicegate: { size: 1_243_000, unpackedSize: 5_965_000 },
   // What it uses of the library is in it.
-  'sluicegate-server': { size: 664_000, unpackedSize: 2_432_000 },
+  'sluicegate-server': { size: 666_000, unpackedSize: 2_440_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */

@@ -13,6 +13,7 @@ import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimit
 import type { Snapshot } from './memory/snapshot/snapshot.js'
 import { asGiven, checkInteger, checkOptions } from './options/option-checks.js'
 import type { WithOverrides } from './overrides.js'
+import { checkedPlans, requireNoPermitPlans } from './plan-options.js'
 import { checkedPolicy } from './policy/checked-policy.js'
 import type { Policy } from './policy/policy.js'
 import { withQueue } from './queue/create-queue.js'
@@ -27,7 +28,6 @@ const DEFAULT_MAX_WAITERS = 10_000
 const MOST_WAITERS = 1_000_000
 const EXAMPLE = '{ hotKeys: 10 }'
 const STORE = ['store'] as const
-const PLANS = ['plans'] as const
 const WATCHED = ['soft', 'onSoft', 'ledger'] as const
 const OPTIONS: readonly string[] = [
   'store',
@@ -39,6 +39,7 @@ const OPTIONS: readonly string[] = [
   'queue',
   'policyFor',
   'policies',
+  'plans',
   'overrides',
   'banAfter',
   'allow',
@@ -118,15 +119,15 @@ export function limiterOf(policy: Policy, given: LimiterOptions | SharedOptions)
 export function makeLimiter<P extends Policy>(policy: P, options?: LimiterOptions, room?: InnerRoom): Limiter<AnswerOf<P>>
 export function makeLimiter(policy: Policy, given: LimiterOptions = {}, inner: InnerRoom = {}): Limiter {
   const own = checkedPolicy(policy, 'policy', 'createLimiter')
-  const { plans } = asGiven(Object(given) as Partial<SharedOptions>, PLANS)
-  if (plans !== undefined) throw new PolicyError('OPTION_INVALID', 'plans', plans, 'are for limiters over a store: give store, too')
   const options = checkOptions(given, OPTIONS, EXAMPLE, 'createLimiter()')
   const { maxKeys, clock, onFull = 'evict' } = options
   if (maxKeys !== undefined) checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)
   if (clock !== undefined) checkClock(clock)
   if (onFull !== 'evict' && onFull !== 'deny') throw new PolicyError('OPTION_INVALID', 'onFull', onFull, "must be 'evict' or 'deny'")
   const room = { maxKeys, ...inner, denyWhenFull: onFull === 'deny' }
-  const parts = { room, ...checkedSizes(options) }
+  const plans = checkedPlans(options, own)
+  if (plans !== undefined) requireNoPermitPlans(plans, own)
+  const parts = { room, plans, ...checkedSizes(options) }
   const limiter = layered(own, (each) => newMemoryLimiter(each, { ...parts, clock: clock ?? defaultClock(each) }), {
     ...options,
     clock: clock ?? defaultClock(own),

@@ -87,6 +87,14 @@ export interface LimiterOptions extends InMemory, WatchOptions {
    */
   readonly policies?: readonly Policy[]
   /**
+   * Other policies for some keys of a level, by its name, asked at each call; undefined: the level's own. A plan is of the same algorithm, and its
+   * key keeps what it has spent. Return policies made beforehand, at most 1,000, over a store in as many combinations.
+   *
+   * @defaultValue none
+   * @example createLimiter(levels({ org, team }), { plans: { team: (id) => plans.get(id) } })
+   */
+  readonly plans?: { readonly [level: string]: (key: string) => Policy | undefined }
+  /**
    * Policies of single keys, which can be set, read and deleted at any time by `limiter.overrides`.
    *
    * @defaultValue `false`

@@ -97,9 +97,17 @@ export abstract class Layer<Answer extends Decision> extends QueuedLimiter imple
   }
 }
 
+/** A limiter with other policies for some keys. */
+interface Planned {
+  readonly plans: unknown
+  policyOf(key: Key): Policy
+}
+
 /** The policy of a limiter for a key. */
 export function policyIn(limiter: Pick<InnerLimiter, 'policy'>, key: Key): Policy {
-  return limiter instanceof Layer ? limiter.policyOf(key) : limiter.policy
+  if (limiter instanceof Layer) return limiter.policyOf(key)
+  const { plans, policy } = limiter as Pick<InnerLimiter, 'policy'> & Partial<Planned>
+  return plans === undefined ? policy : (limiter as unknown as Planned).policyOf(key)
 }
 
 /** A limiter of this library, whose takes can be settled. */

@@ -28,7 +28,10 @@ type PostedLayers = Partial<ShadowHandle & ListedHandle & TieredHandle>
 const POSTED: readonly string[] = ['shadow', 'allow', 'deny', 'tiers', 'ownAs'] satisfies (keyof PostedLayers)[]
 
 /** The options that add layers. */
-export type LayerOptions = Pick<LimiterOptions, 'policyFor' | 'policies' | 'overrides' | 'banAfter' | 'allow' | 'deny' | 'shadow' | 'clock'>
+export type LayerOptions = Pick<
+  LimiterOptions,
+  'policyFor' | 'policies' | 'plans' | 'overrides' | 'banAfter' | 'allow' | 'deny' | 'shadow' | 'clock'
+>
 
 interface Outer extends Pick<LayerOptions, 'banAfter' | 'clock'> {
   readonly shadow?: boolean | undefined

@@ -379,6 +379,19 @@ for (const make of [tokenBucket, fixedWindow]) {
   })
 }
 
+test('work keeps its hold when its key goes to another policy, and comes back before its next piece', () => {
+  let policy: Policy | undefined
+  const limiter = createLimiter(tokenBucket({ limit: 100, window: '1d' }), { clock: manualClock(0), policyFor: () => policy })
+  const work = limiter.open('k', { expect: 60 })
+  policy = tokenBucket({ limit: 200, window: '1d' })
+  assert.equal(limiter.peek('k').remaining, 140)
+  policy = undefined
+  assert.equal(limiter.take('k', 40).allowed, true)
+  assert.deepEqual([work.add(50), work.held], [true, 10])
+  work.close()
+  assert.equal(limiter.peek('k').remaining, 10)
+})
+
 test('a charge under several policies follows by each of them', () => {
   const both = (minute: number, hour: number): Policy =>
     allOf([tokenBucket({ limit: minute, window: '1m', name: 'minute' }), fixedWindow({ limit: hour, window: '1h', name: 'hour' })])

@@ -24,43 +24,33 @@ const MAX_ATTEMPTS = 100
 
 /** Takes of several sections of one memory: all are staged in a descriptor, which commits as a whole or not at all. */
 export class TakesTogether {
-  private readonly parts: readonly MemoryLimiter[]
   private readonly ticker: Ticker
   private readonly name: SharedName
 
-  constructor(parts: readonly MemoryLimiter[], ticker: Ticker, name: SharedName) {
-    this.parts = parts
+  constructor(ticker: Ticker, name: SharedName) {
     this.ticker = ticker
     this.name = name
-  }
-
-  /** To be given to {@link TakesTogether.take} again and again. */
-  hashesOf(keys: readonly string[]): Hashes {
-    return this.parts.flatMap((part, i) => {
-      part.hash(keys[i] as string)
-      return [low, high]
-    })
   }
 
   /**
    * @param key the key of all parts, or one for each.
    * @throws {StoreError} `CONTENTION`
    */
-  take(key: Key, cost: number, hashes?: Hashes): TakeOfAll {
+  take(parts: readonly MemoryLimiter[], key: Key, cost: number, hashes?: Hashes): TakeOfAll {
     try {
-      const take = this.tried(key, cost, hashes)
+      const take = this.tried(parts, key, cost, hashes)
       if (take !== undefined) return take
     } finally {
-      for (const part of this.parts) part.decisions.events.publish()
+      for (const part of parts) part.decisions.events.publish()
     }
-    this.first.core.giveUp()
+    ;(parts[0] as MemoryLimiter).core.giveUp()
     if (contentions.hasSubscribers) contentions.publish({ policy: this.name.text, key })
     throw contentionError('these keys')
   }
 
-  private tried(key: Key, cost: number, hashes: Hashes | undefined): TakeOfAll | undefined {
-    const { core } = this.first
-    let nowUs = this.first.decisions.nowUs()
+  private tried(parts: readonly MemoryLimiter[], key: Key, cost: number, hashes: Hashes | undefined): TakeOfAll | undefined {
+    const { core, decisions } = parts[0] as MemoryLimiter
+    let nowUs = decisions.nowUs()
     let readings = 0
     let lost = 0
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -70,7 +60,7 @@ export class TakesTogether {
         nowUs = this.ticker.read()
         continue
       }
-      const bookings = this.staged({ address: descriptor, nowUs, readings }, key, cost, hashes)
+      const bookings = staged(parts, { address: descriptor, nowUs, readings }, key, cost, hashes)
       if (typeof bookings === 'number') {
         core.closeDescriptor(descriptor)
         nowUs = bookings
@@ -79,7 +69,7 @@ export class TakesTogether {
         core.closeDescriptor(descriptor)
         return { isCharged: false, nowUs, bookings }
       } else if (core.commit(descriptor)) {
-        for (const [i, { isOverflow }] of bookings.entries()) if (isOverflow) this.parts[i]?.core.countOverflow()
+        for (const [i, { isOverflow }] of bookings.entries()) if (isOverflow) parts[i]?.core.countOverflow()
         return { isCharged: true, nowUs, bookings }
       } else {
         // Other threads may have charged at a later reading than the old one.
@@ -90,38 +80,48 @@ export class TakesTogether {
     }
     return undefined
   }
+}
 
-  /** The staged take of each part; or a later clock reading, with which to stage all of them again. */
-  private staged(into: Descriptor, key: Key, cost: number, hashes: Hashes | undefined): readonly MemoryBooking[] | number {
-    const bookings: MemoryBooking[] = []
-    let ownLow = 0
-    let ownHigh = 0
-    try {
-      for (let i = 0; i < this.parts.length; i++) {
-        const part = this.parts[i] as MemoryLimiter
-        const own = typeof key === 'string' ? key : (key[i] as string)
-        if (hashes !== undefined) {
-          ownLow = hashes[2 * i] as number
-          ownHigh = hashes[2 * i + 1] as number
-        } else if (i === 0 || typeof key !== 'string') {
-          // All parts share one secret, so one key is hashed once.
-          part.hash(own)
-          ownLow = low
-          ownHigh = high
-        }
-        const booking = part.bookings.stage(into, own, ownLow, ownHigh, cost)
-        if (typeof booking === 'number') return booking
-        bookings.push(booking)
+/** To be given to {@link TakesTogether.take} again and again. All parts share one secret. */
+export function hashesOf(part: MemoryLimiter, keys: readonly string[]): Hashes {
+  return keys.flatMap((key) => {
+    part.hash(key)
+    return [low, high]
+  })
+}
+
+/** The staged take of each part; or a later clock reading, with which to stage all of them again. */
+function staged(
+  parts: readonly MemoryLimiter[],
+  into: Descriptor,
+  key: Key,
+  cost: number,
+  hashes: Hashes | undefined,
+): readonly MemoryBooking[] | number {
+  const bookings: MemoryBooking[] = []
+  let ownLow = 0
+  let ownHigh = 0
+  try {
+    for (let i = 0; i < parts.length; i++) {
+      const part = parts[i] as MemoryLimiter
+      const own = typeof key === 'string' ? key : (key[i] as string)
+      if (hashes !== undefined) {
+        ownLow = hashes[2 * i] as number
+        ownHigh = hashes[2 * i + 1] as number
+      } else if (i === 0 || typeof key !== 'string') {
+        // All parts share one secret, so one key is hashed once.
+        part.hash(own)
+        ownLow = low
+        ownHigh = high
       }
-      return bookings
-    } catch (error) {
-      this.first.core.closeDescriptor(into.address)
-      throw error
+      const booking = part.bookings.stage(into, own, ownLow, ownHigh, cost)
+      if (typeof booking === 'number') return booking
+      bookings.push(booking)
     }
-  }
-
-  private get first(): MemoryLimiter {
-    return this.parts[0] as MemoryLimiter
+    return bookings
+  } catch (error) {
+    parts[0]?.core.closeDescriptor(into.address)
+    throw error
   }
 }
 

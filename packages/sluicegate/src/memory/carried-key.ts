@@ -32,23 +32,31 @@ export function carryKey(from: Iterable<Limiter>, to: Limiter, key: Key): boolea
   for (const [i, target] of targets.entries()) {
     const own = keyOf(targets, key, i)
     if (target.hasKey(own)) continue
-    const left = new Map<MemoryLimiter, Carried>()
+    const sources: MemoryLimiter[] = []
     for (const each of from) {
-      const sources = partsOf(each) ?? []
+      const parts = partsOf(each) ?? []
       const at = pairedPolicies(
-        sources.map((part) => part.policyOf()),
+        parts.map((part) => part.policyOf()),
         policies,
       )[i]
-      const source = at === undefined ? undefined : sources[at]
-      const how = source && carriedAs(source, target, own)
-      if (source !== undefined && how !== undefined) left.set(source, how)
+      if (at !== undefined) sources.push(parts[at] as MemoryLimiter)
     }
-    // What the last one brought may be forgiven of what came before it.
-    const isWhole = [...left.values()].every((how) => how === 'whole')
-    for (const source of left.keys()) source.moved(own, target, isWhole)
-    if (left.size > 0) carried = true
+    if (carryPart(sources, target, own)) carried = true
   }
   return carried
+}
+
+/** {@link carryKey} of one policy, for a key that is not there. */
+export function carryPart(sources: readonly MemoryLimiter[], target: MemoryLimiter, key: string): boolean {
+  const left = new Map<MemoryLimiter, Carried>()
+  for (const source of sources) {
+    const how = carriedAs(source, target, key)
+    if (how !== undefined) left.set(source, how)
+  }
+  // What the last one brought may be forgiven of what came before it.
+  const isWhole = [...left.values()].every((how) => how === 'whole')
+  for (const source of left.keys()) source.moved(key, target, isWhole)
+  return left.size > 0
 }
 
 /** Whether a key is in the limiter already, under all of its policies; true where it cannot be carried. */

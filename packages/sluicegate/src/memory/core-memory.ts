@@ -157,6 +157,10 @@ const DEFAULT_GROWTH = 16
 const DEFAULT_GROWN_BYTES = 2 ** 28
 /** Largest memory for tables; the rest of 4 GiB is for descriptors and alignment. */
 const MOST_BYTES = 2 ** 32 - 2 ** 23
+/** A memory with so many bytes has no room left in which tables that come later may grow: a thousand that do not grow take the rest. */
+const MOST_GROWN_BYTES = 1.5 * 2 ** 30
+/** The part of that room that the next table may have. */
+const LATER_PARTS = 32
 /** Keys per shared overflow counter. */
 const KEYS_PER_COUNTER = 16
 /** Default budget of new keys without room: this share of all keys. */
@@ -190,6 +194,11 @@ export function memorySizesFor(policies: readonly Policy[], options: SectionOpti
   // What is there by default may just fit: then the tables stay as they are.
   const bytes = each.reduce((sum, size) => sum + size.growTo * bytesOf(size.stride), 0)
   return bytes <= MOST_BYTES ? each : policies.map((policy) => sizeFor(policy, options, 0))
+}
+
+/** The room for the keys of a policy that comes to a memory later: where many do, the last tables grow less. */
+export function laterSizeFor(policy: Policy, options: SectionOptions, memoryBytes: number): MemorySize {
+  return sizeFor(policy, options, Math.max(0, MOST_GROWN_BYTES - memoryBytes) / LATER_PARTS)
 }
 
 function sizeFor(policy: Policy, options: SectionOptions, mostGrownBytes: number): MemorySize {

@@ -65,6 +65,15 @@ export class HeldAccounts {
     return moved
   }
 
+  /** A key that goes and comes back between two steps has its holds in another ring. */
+  inAnyRing(): void {
+    for (const account of this.accounts) account.ring = 0
+  }
+
+  areOf(holders: readonly MemoryDecisions[]): boolean {
+    return this.accounts.every(({ decisions }, i) => decisions === holders[i])
+  }
+
   get isClosed(): boolean {
     return this.first.decisions.opened.core === closedCore
   }

@@ -17,15 +17,17 @@ import { shownAs } from '../shown.js'
 import { sumOfStats } from '../sum-of-stats.js'
 import { type Clock, clockHandle, tickerOf } from '../time/clock.js'
 import type { Duration } from '../time/duration.js'
+import { FollowingWaits } from '../waiting/following-waits.js'
 import { type Booking, type BookingService, type Moved, reservationOf, reserve, reserveBehind } from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
 import { SharedName, WholePolicy } from './all-of-policy.js'
-import { type Hashes, TakesTogether } from './all-of-takes.js'
+import { type Hashes, hashesOf, TakesTogether } from './all-of-takes.js'
 import { high, low } from './fingerprint.js'
 import type { MemoryBooking } from './memory-bookings.js'
-import { type HoldingLimiter, MemoryHolds } from './memory-holds.js'
+import { followKey, type HoldingLimiter, MemoryHolds } from './memory-holds.js'
 import type { MemoryHandle, MemoryLimiter } from './memory-limiter.js'
 import { jointHold, MemoryPermit } from './memory-permit-limiter.js'
+import type { PlannedParts } from './planned-parts.js'
 import { snapshotOf } from './snapshot/memory-snapshot.js'
 
 /** What a handle carries: one of each part, which share a memory. */
@@ -42,6 +44,8 @@ export interface AllOfParts {
   readonly clock: Clock
   readonly hotKeys: number
   readonly maxWaiting: number
+  /** Other policies for some keys of its levels. */
+  readonly plans?: PlannedParts | undefined
 }
 
 /** A booking of every part. */
@@ -55,9 +59,12 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   /** In the order of the policy; after an update in another order they are other arrays, as bookings know them by their places. */
   parts: readonly MemoryLimiter[]
   private readonly clock: Clock
-  private together: TakesTogether
+  private readonly together: TakesTogether
   private readonly lists: TopLists
   private readonly waiting: Waiting<Decision>
+  readonly plans: PlannedParts | undefined
+  /** Of keys with plans. */
+  private readonly following: FollowingWaits<string> | undefined
   /** Whether a part of it is a concurrency limit. */
   private readonly holdsPermits: boolean
   /** As all threads know it. */
@@ -69,17 +76,19 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   private readonly counter = new DecisionCounter()
 
-  constructor({ parts, name, clock, hotKeys, maxWaiting }: AllOfParts) {
+  constructor({ parts, name, clock, hotKeys, maxWaiting, plans }: AllOfParts) {
     super()
     this.parts = parts
     this.name = new SharedName(name)
     this.clock = clock
-    this.together = new TakesTogether(parts, tickerOf(clock), this.name)
+    this.together = new TakesTogether(tickerOf(clock), this.name)
     this.lists = new TopLists(hotKeys)
     this.holdsPermits = parts.some((part) => holdsPermits(part.policy))
     const releases = { countOf: (key: Key) => this.countOf(key), words: () => parts.map((part) => part.releases()) }
     this.waiting = new Waiting({ service: this, clock, maxWaiting, releases })
     for (const part of parts) part.decisions.onRelease = (key) => this.waiting.released(key)
+    this.plans = plans
+    this.following = plans && new FollowingWaits((key) => plans.nameOf(this.parts, key), clock, true)
   }
 
   get policy(): Policy {
@@ -87,8 +96,9 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     return this.whole.of(this.name.text, parts)
   }
 
-  /** {@link policy} as it was when this limiter last decided. */
-  policyOf(): Policy {
+  /** {@link policy} as it was when this limiter last decided; with the plans of a key. */
+  policyOf(key?: Key): Policy {
+    if (key !== undefined && this.plans !== undefined) return this.plans.policyOf(this.parts, this.inOrder(key), this.name.text)
     const parts = this.parts.map((part) => part.policyOf())
     return this.whole.of(this.name.text, parts)
   }
@@ -112,16 +122,20 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   wait(key: Key, options?: WaitOptions): Promise<Decision> {
     const own = ownKey(this.inOrder(key))
-    return this.waiting.wait(own, options).then((decision) => this.record(own, options?.cost ?? 1, decision))
+    return this.waited(own, options, (given) => this.waiting.wait(own, given)).then((decision) =>
+      this.record(own, options?.cost ?? 1, decision),
+    )
   }
 
   /** {@link wait} that can be settled. */
   [WAIT](key: Key, options?: WaitOptions): Promise<Reservation> {
     const own = ownKey(this.inOrder(key))
-    return this.waiting.waited(own, options, (answer, booking) => {
-      this.record(own, options?.cost ?? 1, answer)
-      return booking === undefined ? uncharged(answer) : reservationOf(this, booking, answer)
-    })
+    return this.waited(own, options, (given) =>
+      this.waiting.waited(own, given, (answer, booking) => {
+        this.record(own, given?.cost ?? 1, answer)
+        return booking === undefined ? uncharged(answer) : reservationOf(this, booking, answer)
+      }),
+    )
   }
 
   reserve(key: Key, cost: number, options?: ReserveOptions): Reservation {
@@ -134,13 +148,15 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   open(key: Key, options: OpenOptions = {}): Hold {
     this.holds ??= new MemoryHolds(this.holding)
-    return this.holds.open(ownKey(this.inOrder(key)), options)
+    const own = ownKey(this.inOrder(key))
+    const hold = this.holds.open(own, options)
+    return this.plans === undefined ? hold : followKey(hold, () => this)
   }
 
   /** What work that is open here needs. */
   get holding(): HoldingLimiter {
     this.ownHolding ??= {
-      holders: () => this.parts.map((part) => part.decisions),
+      holders: (own) => this.partsOf(own).map((part) => part.decisions),
       hashed: (own) =>
         this.eachKey(own, (part, key) => {
           part.hash(key)
@@ -148,7 +164,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
         }),
       isQueued: (own) => this.waiting.isQueued(own),
       refuse: (own, cost) => this.refuse(own, cost),
-      wait: (own, of) => this.waiting.wait(own, of),
+      wait: (own, of) => this.waited(own, of, (given) => this.waiting.wait(own, given)),
       record: (own, cost, decision) => this.record(own, cost, decision),
       freed: (own) => this.waiting.size > 0 && this.waiting.released(own),
     }
@@ -159,10 +175,12 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     const own = ownKey(this.inOrder(key))
     const keys = keysFor(this.parts.length, own)
     this.first.core.look()
-    const hashes = this.together.hashesOf(keys)
+    const hashes = hashesOf(this.first, keys)
     const peek = (cost: number): Decision =>
       combined(
-        this.parts.map((part, i) => part.decisions.peek(keys[i] as string, hashes[2 * i] as number, hashes[2 * i + 1] as number, cost)),
+        this.partsOf(own).map((part, i) =>
+          part.decisions.peek(keys[i] as string, hashes[2 * i] as number, hashes[2 * i + 1] as number, cost),
+        ),
       )
     const take = (cost = 1): Decision => this.decided(own, cost, hashes)
     return shownAs<BoundKey>({ key: own, take, peek: (cost = 1) => peek(cost) }, 'BoundKey', this.toJSON())
@@ -196,28 +214,25 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     for (const [i, part] of parts.entries()) checkChange(part.policy, policies[i] as Policy)
     const changes = parts.map((part, i) => part.changeTo(policies[i] as Policy))
     for (const change of changes) change()
-    if (parts.some((part, i) => part !== this.parts[i])) {
-      this.parts = parts
-      this.together = new TakesTogether(parts, tickerOf(this.clock), this.name)
-    }
+    if (parts.some((part, i) => part !== this.parts[i])) this.parts = parts
     this.name.text = name
     this.waiting.released()
   }
 
   handle(): LimiterHandle {
+    this.requireNoPlans('the functions and tables of which are of one thread: give threads a limiter over a store')
     const parts = this.parts.map((part) => part.handle() as MemoryHandle)
     const handle = { sluicegate: 1, parts, name: this.name.shared, clock: clockHandle(this.clock) } satisfies AllOfHandle
     return shownAs(handle as LimiterHandle, 'LimiterHandle', { algorithm: 'all-of' })
   }
 
   stats(): LimiterStats {
-    const sum = sumOfStats(this.parts)
-    // All parts share one memory, which the sum counts once per part.
-    return {
-      ...sum,
-      decisions: this.counter.of(this.name.text),
-      memoryBytes: sum.memoryBytes - (this.parts.length - 1) * this.first.memoryBytes,
-    }
+    const { all } = this
+    const sum = sumOfStats(all)
+    // All parts share one memory, which the sum counts once per part, as large as each knows it.
+    const sizes = all.map((part) => part.memoryBytes)
+    const memoryBytes = sizes.reduce((rest, size) => rest - size, sum.memoryBytes + Math.max(...sizes))
+    return { ...sum, decisions: this.counter.of(this.name.text), memoryBytes }
   }
 
   hotKeys(n?: number): ReturnType<TopLists['top']> {
@@ -226,6 +241,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   }
 
   snapshot(): Uint8Array {
+    this.requireNoPlans('of which nothing can be saved in memory: a store keeps what they have spent')
     const { secret, core } = this.first
     core.look()
     return snapshotOf({
@@ -239,7 +255,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   close(): void {
     closeQueueOf(this)
     this.waiting.close()
-    for (const part of this.parts) part.close()
+    for (const part of this.all) part.close()
   }
 
   /** See {@link KeyHolder}. */
@@ -296,23 +312,24 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   private taken(key: Key, cost: number, hashes?: Hashes): AllOfBooking {
     const tokens = checkedCost(cost)
     if (typeof key !== 'string' && hashes === undefined) keysFor(this.parts.length, key)
-    const { isCharged, nowUs, bookings } = this.together.take(key, tokens, hashes)
-    return isCharged ? this.charged(key, tokens, nowUs, bookings) : this.denied(key, tokens, nowUs, bookings)
+    const of = this.partsOf(key)
+    const { isCharged, nowUs, bookings } = this.together.take(of, key, tokens, hashes)
+    return isCharged ? this.charged(key, tokens, nowUs, bookings, of) : this.denied(key, tokens, nowUs, bookings, of)
   }
 
-  private charged(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
+  private charged(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[], of: readonly MemoryLimiter[]): AllOfBooking {
     const whole = combined(parts.map(({ decision }) => decision))
     const decision = this.holdsPermits ? new MemoryPermit(whole, jointHold((whole.parts ?? []).filter(isPermit))) : whole
-    return { key, cost, allowed: true, bookedUs: nowUs, atUs: nowUs, maybeSooner: false, decision, parts, of: this.parts }
+    return { key, cost, allowed: true, bookedUs: nowUs, atUs: nowUs, maybeSooner: false, decision, parts, of }
   }
 
-  private denied(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[]): AllOfBooking {
+  private denied(key: Key, cost: number, nowUs: number, parts: readonly MemoryBooking[], of: readonly MemoryLimiter[]): AllOfBooking {
     // Parts that allowed the take show their current state: nothing was charged.
-    const decisions = parts.map((part, i) => (part.allowed ? (this.parts[i] as MemoryLimiter).peek(part.key, cost) : part.decision))
+    const decisions = parts.map((part, i) => (part.allowed ? (of[i] as MemoryLimiter).peek(part.key, cost) : part.decision))
     const whole = combined(decisions)
     const decision = this.holdsPermits ? new MemoryPermit(whole) : whole
     const atUs = nowUs + decision.retryAfterMs * 1000
-    return { key, cost, allowed: false, bookedUs: nowUs, atUs, maybeSooner: this.holdsPermits, decision, parts, of: this.parts }
+    return { key, cost, allowed: false, bookedUs: nowUs, atUs, maybeSooner: this.holdsPermits, decision, parts, of }
   }
 
   /** A change of each part that may return tokens: waiters ask again after it. */
@@ -337,12 +354,33 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
         )
   }
 
+  /** For each level the part that has its key. */
+  private partsOf(key: Key): readonly MemoryLimiter[] {
+    return this.plans === undefined ? this.parts : this.plans.of(this.parts, key)
+  }
+
+  /** Those of all plans, too. */
+  private get all(): readonly MemoryLimiter[] {
+    return this.plans === undefined ? this.parts : [...this.parts, ...this.plans.all]
+  }
+
+  /** A wait, which goes on under the plans that its key has by then. */
+  private waited<Result>(key: Key, options: WaitOptions | undefined, wait: (options?: WaitOptions) => Promise<Result>): Promise<Result> {
+    return this.following === undefined ? wait(options) : this.following.wait(key, options, (_, given) => wait(given))
+  }
+
+  /** @throws {PolicyError} `OPTION_INVALID` */
+  private requireNoPlans(why: string): void {
+    if (this.plans !== undefined) throw new PolicyError('OPTION_INVALID', 'plans', undefined, why)
+  }
+
   private get first(): MemoryLimiter {
     return this.parts[0] as MemoryLimiter
   }
 
   private eachKey<Each>(key: Key, verb: (part: MemoryLimiter, own: string) => Each): Each[] {
-    const keys = keysFor(this.parts.length, this.inOrder(key))
-    return this.parts.map((part, i) => verb(part, keys[i] as string))
+    const own = this.inOrder(key)
+    const keys = keysFor(this.parts.length, own)
+    return this.partsOf(own).map((part, i) => verb(part, keys[i] as string))
   }
 }

@@ -22,7 +22,7 @@ import type { MemoryDecisions } from './memory-decisions.js'
 /** What opening holds needs of a limiter. */
 export interface HoldingLimiter {
   /** The parts of `allOf`, or the limiter itself. */
-  holders(): readonly MemoryDecisions[]
+  holders(key: Key): readonly MemoryDecisions[]
   /** The key of each part, and its hash. */
   hashed(key: Key): readonly HashedKey[]
   /** Whether others wait for the key: neither a take nor a hold overtakes them. */
@@ -42,18 +42,20 @@ export class MemoryHolds {
 
   constructor(limiter: HoldingLimiter) {
     this.limiter = limiter
-    requireNoPermits(policiesOf(limiter))
   }
 
   open(key: Key, options: OpenOptions): Hold {
     const request = checkedOpenRequest(options)
     const { limiter } = this
+    const holders = limiter.holders(key)
+    const policies = policiesOf(holders)
+    requireNoPermits(policies)
     const keys = limiter.hashed(key)
     const by = learnedBy(keys.map((own) => own.key))
-    const burst = Math.min(...policiesOf(limiter).map((policy) => policy.burst))
+    const burst = Math.min(...policies.map((policy) => policy.burst))
     const expected = this.learned.expected(request, by, burst)
     if (limiter.isQueued(key)) return this.refused(key, expected, [limiter.refuse(key, expected)])
-    const accounts = new HeldAccounts(limiter.holders(), keys, request.ttlUs)
+    const accounts = new HeldAccounts(holders, keys, request.ttlUs)
     const nowUs = accounts.nowUs()
     // A look first: what is denied needs no ring.
     const foreseen = accounts.peek(expected, nowUs)
@@ -71,8 +73,8 @@ export class MemoryHolds {
   }
 }
 
-function policiesOf(limiter: HoldingLimiter): readonly Policy[] {
-  return limiter.holders().map(({ decoder }) => decoder.policy)
+function policiesOf(holders: readonly MemoryDecisions[]): readonly Policy[] {
+  return holders.map(({ decoder }) => decoder.policy)
 }
 
 function wholeOf(decisions: readonly Decision[]): Decision {
@@ -110,6 +112,7 @@ class OpenWork implements Work<'now'> {
   /** From now on it goes on in the limiter to which its key has been carried. */
   follow(limiterNow: () => object): void {
     this.limiterNow ??= limiterNow
+    this.accounts.inAnyRing()
   }
 
   get isOver(): boolean {
@@ -169,9 +172,11 @@ class OpenWork implements Work<'now'> {
   private goOn(): void {
     if (this.limiterNow === undefined || this.isClosed) return
     const { holding } = this.limiterNow() as Partial<Holder>
-    if (holding === undefined || holding === this.limiter || policiesOf(holding).some(holdsPermits)) return
+    if (holding === undefined) return
+    const holders = holding.holders(this.key)
+    if (this.accounts.areOf(holders) || policiesOf(holders).some(holdsPermits)) return
     this.limiter = holding
-    this.accounts = this.accounts.movedTo(holding.holders(), holding.hashed(this.key))
+    this.accounts = this.accounts.movedTo(holders, holding.hashed(this.key))
   }
 
   /** How much of a piece neither its hold nor free room covers. */

@@ -1,12 +1,16 @@
 import { PolicyError } from '../errors.js'
 import type { Limiter, LimiterHandle } from '../limiter.js'
 import { asGiven } from '../options/option-checks.js'
+import type { Plans } from '../plan-options.js'
 import { type Algorithm, changedPolicy, type Policy } from '../policy/policy.js'
 import { numbersOf } from '../policy/policy-numbers.js'
 import { type Clock, checkClock, clockFromHandle } from '../time/clock.js'
 import {
   checkSharedMemory,
   createMemory,
+  grownBy,
+  laterSizeFor,
+  type MemorySize,
   memorySizesFor,
   type OverflowBudget,
   PAGE_BYTES,
@@ -23,6 +27,7 @@ import { MemoryAllOfLimiter } from './memory-all-of.js'
 import { type MemoryHandle, MemoryLimiter, type MemoryLimiterParts } from './memory-limiter.js'
 import { MemoryPermitLimiter } from './memory-permit-limiter.js'
 import { OpenCore } from './open-core.js'
+import { PlannedParts } from './planned-parts.js'
 import { checkedDescription } from './snapshot/memory-snapshot.js'
 import { SectionWords } from './snapshot/section-words.js'
 import { invalidSnapshot, type Snapshot } from './snapshot/snapshot.js'
@@ -30,22 +35,23 @@ import { invalidSnapshot, type Snapshot } from './snapshot/snapshot.js'
 /** What a new limiter in memory is given beside its policy. */
 export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiting'> {
   readonly room: SectionOptions
+  /** Of an `allOf`: other policies for some keys of its levels. */
+  readonly plans?: Plans | undefined
 }
 
 const ROOM: readonly string[] = ['denyWhenFull', 'maxKeys', 'growTo', 'newcomers'] satisfies (keyof SectionOptions)[]
 
 /** A limiter in its own memory. */
-export function newMemoryLimiter(policy: Policy, { room: given, ...parts }: NewMemory): Limiter {
+export function newMemoryLimiter(policy: Policy, { room: given, plans, ...parts }: NewMemory): Limiter {
   const room = asGiven(given, ROOM)
   const { policies = [policy], name, algorithm } = policy
   const places: Place[] = []
   for (const [i, size] of memorySizesFor(policies, room).entries()) {
-    const section = sectionAt(places.at(-1)?.section.end ?? 0, size)
-    const untouched = untouchedIn(section, size)
-    places.push({ policy: policies[i] as Policy, section, untouched, counterCount: size.counterCount ?? 0, overflow: size.overflow })
+    places.push(placeAt(places.at(-1)?.section.end ?? 0, policies[i] as Policy, size))
   }
-  const limiters = limitersIn(places, room, randomSecret(), { ...parts, hotKeys: algorithm === 'all-of' ? 0 : parts.hotKeys })
-  return algorithm === 'all-of' ? new MemoryAllOfLimiter({ ...parts, parts: limiters, name }) : (limiters[0] as Limiter)
+  const made = limitersIn(places, room, randomSecret(), { ...parts, hotKeys: algorithm === 'all-of' ? 0 : parts.hotKeys })
+  if (algorithm !== 'all-of') return made.limiters[0] as Limiter
+  return new MemoryAllOfLimiter({ ...parts, parts: made.limiters, name, plans: plans && new PlannedParts(plans, made.add) })
 }
 
 /** A section, and what it is laid out for. */
@@ -58,23 +64,40 @@ interface Place {
   readonly overflow: OverflowBudget | undefined
 }
 
-/** The limiters of sections, in one memory of their own. */
+function placeAt(address: number, policy: Policy, size: MemorySize): Place {
+  const section = sectionAt(address, size)
+  const { counterCount = 0, overflow } = size
+  return { policy, section, untouched: untouchedIn(section, size), counterCount, overflow }
+}
+
+/** The limiters of sections, in one memory of their own, and what adds one more. */
+interface LimitersTogether {
+  readonly limiters: readonly MemoryLimiter[]
+  /** @throws {PolicyError} `RANGE_UNSUPPORTED` */
+  readonly add: (policy: Policy) => MemoryLimiter
+}
+
 function limitersIn(
   places: readonly Place[],
   room: SectionOptions,
   secret: readonly [number, number],
-  parts: Omit<NewMemory, 'room'>,
-): readonly MemoryLimiter[] {
+  parts: Omit<NewMemory, 'room' | 'plans'>,
+): LimitersTogether {
   const bytes = pagesOf(places.at(-1)?.section.end ?? 0) * PAGE_BYTES
   const memory = memoryOf(bytes)
-  return places.map((place) => {
+  const limiterAt = (place: Place): MemoryLimiter => {
     const open: MemoryLimiterParts['open'] = (host) => {
       const opened = new OpenCore({ make: memory, bytes, untouchedBytes: place.untouched }, place.section.address, host)
       opened.begin(() => layOut(opened, place, room))
       return opened
     }
     return limiterOver({ ...parts, open, secret }, place.policy.algorithm, place.policy)
-  })
+  }
+  const add = (policy: Policy): MemoryLimiter => {
+    const size = laterSizeFor(policy, room, memory().buffer.byteLength)
+    return limiterAt(placeAt(grownBy(memory(), sectionAt(0, size).end), policy, size))
+  }
+  return { limiters: places.map(limiterAt), add }
 }
 
 /** A larger memory is made at once: it may be too much. */
@@ -160,7 +183,7 @@ export function restoredMemoryLimiter(
   const clock = clockFor(name === undefined ? first : changedPolicy(first, { policies: [first, ...others] }))
   const parts = { ...sizes, clock, hotKeys: name === undefined ? sizes.hotKeys : 0 }
   const limiters = roomFor(() => {
-    const made = limitersIn(places, options, secret, parts)
+    const made = limitersIn(places, options, secret, parts).limiters
     for (const limiter of made) limiter.core.prepare()
     return made
   })

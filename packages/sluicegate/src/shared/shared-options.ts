@@ -76,14 +76,6 @@ export interface SharedOptions
    */
   readonly maxKeys?: number
   /**
-   * Other policies for some keys of a level, by its name, asked at each call; undefined: the level's own. A plan is of the same algorithm, and its
-   * key keeps what it has spent. Return policies made beforehand, in at most 1,000 combinations.
-   *
-   * @defaultValue none
-   * @example createLimiter(levels({ org, team }), { store, plans: { team: (id) => plans.get(id) } })
-   */
-  readonly plans?: { readonly [level: string]: (key: string) => Policy | undefined }
-  /**
    * Policies of single keys at the backend, for all processes with this option: see `limiter.overrides`. Another process's change takes
    * effect here within `maxAge`, 10 ms to 1 hour, default 1 s.
    *

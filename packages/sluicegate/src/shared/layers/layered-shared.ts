@@ -1,7 +1,7 @@
-import { PolicyError } from '../../errors.js'
 import { checkedPolicies, outerLayers } from '../../layers/limiter-layers.js'
 import type { Override } from '../../layers/override-map.js'
 import { withPromises } from '../../layers/promised.js'
+import { checkedPlans } from '../../plan-options.js'
 import type { Policy } from '../../policy/policy.js'
 import { withQueue } from '../../queue/create-queue.js'
 import type { Clock } from '../../time/clock.js'
@@ -9,7 +9,6 @@ import type { SharedLimiter } from '../shared-limiter.js'
 import { overridesStaleMs, type SharedOptions } from '../shared-options.js'
 import { SharedPermit } from '../shared-permit.js'
 import type { OverrideCache } from './override-cache.js'
-import { checkPlans } from './plans.js'
 import { tieredShared } from './tiered-shared.js'
 
 /** Creates the shared limiter of each policy. */
@@ -29,25 +28,15 @@ export interface SharedMaker {
  * @throws {PolicyError} before anything is made.
  */
 export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOptions): SharedLimiter {
-  const { policyFor, plans } = options
+  const { policyFor } = options
   const outer = outerLayers({ ...options, clock: maker.clock }, SharedPermit.empty)
   const staleMs = overridesStaleMs(options.overrides)
   const policies = checkedPolicies({ ...options, overrides: staleMs !== undefined }, own)
-  if (plans !== undefined) checkPlanned(own, options)
+  const plans = checkedPlans(options, own)
   const plain = maker.make(own)
   const overrides = staleMs === undefined ? undefined : maker.overridesOf(staleMs, () => plain.policy)
   const isTiered = policyFor !== undefined || plans !== undefined || overrides !== undefined
   const tiered: SharedLimiter = isTiered ? tieredShared(plain, own, { ...maker, policyFor, plans, policies, overrides }) : plain
   const queued = withQueue(withPromises(outer(tiered)), options.queue, maker.clock)
   return overrides === undefined ? queued : Object.assign(queued, { overrides })
-}
-
-/** @throws {PolicyError} `OPTION_INVALID` */
-function checkPlanned(own: Policy, options: SharedOptions): void {
-  checkPlans(options.plans, own)
-  for (const option of ['policyFor', 'overrides', 'banAfter'] as const) {
-    const value = options[option]
-    if (value !== undefined && value !== false)
-      throw new PolicyError('OPTION_INVALID', option, value, 'is for single keys: leave it out beside plans')
-  }
 }

@@ -3,6 +3,7 @@ import type { Decision } from '../../decision/decision.js'
 import type { Override } from '../../layers/override-map.js'
 import { contentOf } from '../../layers/tier-table.js'
 import { TieredLimiter } from '../../layers/tiered-limiter.js'
+import type { Plans } from '../../plan-options.js'
 import { checkChange } from '../../policy/checked-policy.js'
 import type { Policy } from '../../policy/policy.js'
 import { sumOfStats } from '../../sum-of-stats.js'
@@ -11,7 +12,7 @@ import { mergedLoads } from '../calls/shard-load.js'
 import { sumOfRegions } from '../region-stats.js'
 import type { SharedLimiter, SharedStats } from '../shared-limiter.js'
 import type { OverrideCache } from './override-cache.js'
-import { PlannedPolicies, type Plans } from './plans.js'
+import { PlannedPolicies } from './planned-policies.js'
 
 /** What {@link tieredShared} puts around the limiter of the own policy. */
 interface SharedTiers {

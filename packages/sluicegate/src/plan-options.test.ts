@@ -3,16 +3,16 @@ import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { PostgresProcess } from 'sluicegate-testkit'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
-import { createLimiter } from '../../create-limiter.js'
-import { PolicyError } from '../../errors.js'
-import { fixedWindow, levels, manualClock, type Policy, slidingLog, tokenBucket } from '../../index.js'
-import { postgres, postgresTable } from '../../postgres/index.js'
-import { redis } from '../../redis/index.js'
-import { region } from '../../regions/index.js'
-import { casStore } from '../../store/cas.js'
-import { memoryStore } from '../../store-testing/memory-store.js'
-import type { SharedOptions } from '../shared-options.js'
-import type { Store } from '../store.js'
+import { createLimiter } from './create-limiter.js'
+import { PolicyError } from './errors.js'
+import { concurrency, fixedWindow, levels, type ManualClock, manualClock, type Policy, slidingLog, tokenBucket } from './index.js'
+import { postgres, postgresTable } from './postgres/index.js'
+import { redis } from './redis/index.js'
+import { region } from './regions/index.js'
+import type { SharedLimiter } from './shared/shared-limiter.js'
+import type { SharedOptions } from './shared/shared-options.js'
+import { casStore } from './store/cas.js'
+import { memoryStore } from './store-testing/memory-store.js'
 
 const START_MS = 1_789_000_000_000
 const OWN = levels({
@@ -38,23 +38,34 @@ after(async () => {
   await server.stop()
 })
 
-const STORES: Readonly<Record<string, () => Store>> = {
-  'a store that compares and swaps': () => casStore(memoryStore({ clock: manualClock(START_MS) })),
-  Redis: () => redis(server.client, { prefix: crypto.randomUUID() }),
-  PostgreSQL: () => postgres(pool, { prefix: crypto.randomUUID() }),
+/** Options by which limiters share what they count; in memory each counts by itself. */
+const PLACES: Readonly<Record<string, () => Partial<SharedOptions>>> = {
+  'in memory': () => ({}),
+  'over a store that compares and swaps': () => over(casStore(memoryStore({ clock: manualClock(START_MS) }))),
+  'over Redis': () => over(redis(server.client, { prefix: crypto.randomUUID() })),
+  'over PostgreSQL': () => over(postgres(pool, { prefix: crypto.randomUUID() })),
 }
 
-for (const [name, storeOf] of Object.entries(STORES)) {
-  describe(`plans over ${name}`, () => {
+function over(store: SharedOptions['store']): Partial<SharedOptions> {
+  return { store, mode: 'exact', timeout: 10_000 }
+}
+
+/** In memory a limiter, too: its answers are awaited all the same. */
+function made(policy: Policy, options: object): SharedLimiter {
+  return createLimiter(policy, options as SharedOptions)
+}
+
+for (const [name, placeOf] of Object.entries(PLACES)) {
+  describe(`plans ${name}`, () => {
     function planned(options: Partial<SharedOptions> = {}) {
       const plans = new Map<string, Policy>([['research', PRO]])
-      const store = storeOf()
-      const limiter = createLimiter(OWN, { store, mode: 'exact', timeout: 10_000, plans: { team: (id) => plans.get(id) }, ...options })
-      return { plans, store, limiter }
+      const place = placeOf()
+      const limiter = made(OWN, { plans: { team: (id: string) => plans.get(id) }, ...place, ...options })
+      return { plans, place, limiter }
     }
 
     test('a level has the plan of its key; a denial names the level; the organisation has one budget', async () => {
-      const { limiter, store } = planned()
+      const { limiter, place } = planned()
       const research = { org: 'acme', team: 'research', key: 'ada' }
       const sales = ['acme', 'sales', 'bob']
       assert.equal((await limiter.take(research, 50)).allowed, true)
@@ -63,10 +74,12 @@ for (const [name, storeOf] of Object.entries(STORES)) {
       assert.equal((await limiter.take(sales, 10)).allowed, true)
       const other = await limiter.take(sales)
       assert.deepEqual([other.allowed, other.policy, other.limit], [false, 'team', 10])
-      using plain = createLimiter(OWN, { store, mode: 'exact', timeout: 10_000 })
-      assert.equal((await plain.peek(['acme', 'new', 'new'])).remaining, 10)
-      using orgs = createLimiter(fixedWindow({ limit: 1000, window: '30d', name: 'org' }), { store, mode: 'exact', timeout: 10_000 })
-      assert.equal((await orgs.peek('acme')).remaining, 940)
+      const [org] = (await limiter.peek(['acme', 'new', 'new'])).parts ?? []
+      assert.equal(org?.remaining, 940)
+      if (place.store !== undefined) {
+        using orgs = made(fixedWindow({ limit: 1000, window: '30d', name: 'org' }), place)
+        assert.equal((await orgs.peek('acme')).remaining, 940)
+      }
       limiter.close()
     })
 
@@ -95,7 +108,7 @@ for (const [name, storeOf] of Object.entries(STORES)) {
     })
 
     test('work opens under the plan of each level, and spends there', async () => {
-      const { limiter } = planned({ mode: 'leased' })
+      const { limiter } = planned(name === 'in memory' ? {} : { mode: 'leased' })
       const key = { org: 'acme', team: 'research', key: 'ada' }
       const work = await limiter.open(key, { expect: 40, most: 45 })
       assert.deepEqual([work.allowed, await work.add(30)], [true, true])
@@ -120,28 +133,32 @@ for (const [name, storeOf] of Object.entries(STORES)) {
   })
 }
 
-test('a wait for levels goes on under the plan that its key has by then', async () => {
-  const clock = manualClock(START_MS)
-  const plans = new Map<string, Policy>()
-  const own = levels({ org: tokenBucket({ limit: 1000, window: '1s' }), team: tokenBucket({ limit: 1, window: '1h' }) })
-  const store = casStore(memoryStore({ clock }))
-  const limiter = createLimiter(own, { store, clock, mode: 'exact', plans: { team: (id) => plans.get(id) } })
-  const key = { org: 'acme', team: 'ops' }
-  await limiter.take(key)
-  let allowed: boolean | undefined
-  const waiting = limiter.wait(key).then((decision) => {
-    allowed = decision.allowed
+for (const [place, optionsOn] of [
+  ['in memory', () => ({})],
+  ['over a store', (clock: ManualClock) => over(casStore(memoryStore({ clock })))],
+] as const) {
+  test(`a wait for levels goes on under the plan that its key has by then, ${place}`, async () => {
+    const clock = manualClock(START_MS)
+    const plans = new Map<string, Policy>()
+    const own = levels({ org: tokenBucket({ limit: 1000, window: '1s' }), team: tokenBucket({ limit: 1, window: '1h' }) })
+    const limiter = made(own, { ...optionsOn(clock), clock, plans: { team: (id: string) => plans.get(id) } })
+    const key = { org: 'acme', team: 'ops' }
+    await limiter.take(key)
+    let allowed: boolean | undefined
+    const waiting = limiter.wait(key).then((decision) => {
+      allowed = decision.allowed
+    })
+    await passing(clock, 3)
+    assert.equal(allowed, undefined)
+    plans.set('ops', tokenBucket({ limit: 3600, window: '1h' }))
+    await passing(clock, 4)
+    assert.equal(allowed, true)
+    await waiting
+    limiter.close()
   })
-  await passing(clock, 3)
-  assert.equal(allowed, undefined)
-  plans.set('ops', tokenBucket({ limit: 3600, window: '1h' }))
-  await passing(clock, 4)
-  assert.equal(allowed, true)
-  await waiting
-  limiter.close()
-})
+}
 
-async function passing(clock: ReturnType<typeof manualClock>, seconds: number): Promise<void> {
+async function passing(clock: ManualClock, seconds: number): Promise<void> {
   for (let ms = 0; ms < seconds * 1000; ms += 50) {
     clock.advance(50)
     for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
@@ -151,17 +168,18 @@ async function passing(clock: ReturnType<typeof manualClock>, seconds: number): 
 test('what plans cannot be is said at once, with what to do', async () => {
   const store = casStore(memoryStore())
   const plans = { team: () => PRO }
-  const made = (policy: Policy, options: object) => () => createLimiter(policy, { store, ...options } as SharedOptions).close()
-  for (const [make, message] of [
-    [made(PRO, { plans }), /plans: are for levels/],
-    [made(OWN, { plans: { squad: () => PRO } }), /plans\.squad: must be one of org, team, key/],
-    [made(OWN, { plans: { team: PRO } }), /plans\.team: must be a function of a key/],
-    [made(OWN, { plans: [] }), /plans: must be functions by level, such as/],
-    [made(OWN, { plans, policyFor: () => PRO }), /policyFor: is for single keys/],
-    [made(OWN, { plans, overrides: true }), /overrides: is for single keys/],
-    [made(OWN, { plans, store: undefined }), /plans: are for limiters over a store/],
-    [made(OWN, { plans, store: region({ name: 'a', local: redis(server.client), home: redis(server.client) }) }), /plans: need one store/],
+  const seats = levels({ org: fixedWindow({ limit: 10, window: '1m' }), seats: concurrency({ limit: 5, ttl: '1m' }) })
+  for (const [policy, options, message] of [
+    [PRO, { plans }, /plans: are for levels/],
+    [OWN, { plans: { squad: () => PRO } }, /plans\.squad: must be one of org, team, key/],
+    [OWN, { plans: { team: PRO } }, /plans\.team: must be a function of a key/],
+    [OWN, { plans: [] }, /plans: must be functions by level, such as/],
+    [OWN, { plans, policyFor: () => PRO }, /policyFor: is for single keys/],
+    [OWN, { plans, overrides: true }, /overrides: is for single keys/],
+    [seats, { plans: { seats: () => undefined }, store: undefined }, /plans\.seats: is of concurrency/],
+    [OWN, { plans, store: region({ name: 'a', local: redis(server.client), home: redis(server.client) }) }, /plans: need one store/],
   ] as const) {
+    const make = (): void => made(policy, { store, ...options }).close()
     assert.throws(make, (error) => error instanceof PolicyError && message.test(error.message), String(message))
   }
   const key = ['acme', 'a', 'ada']
@@ -170,12 +188,14 @@ test('what plans cannot be is said at once, with what to do', async () => {
     [{ limit: 5 }, /plans\.team/],
     [Promise.resolve(PRO), /plans\.team/],
   ] as const) {
-    const limiter = createLimiter(OWN, { store, plans: { team: () => plan as Policy } })
-    await assert.rejects(
-      async () => limiter.take(key),
-      (error) => error instanceof PolicyError && message.test(error.message),
-    )
-    limiter.close()
+    for (const place of [{}, { store }]) {
+      const limiter = made(OWN, { ...place, plans: { team: () => plan as Policy } })
+      await assert.rejects(
+        async () => limiter.take(key),
+        (error) => error instanceof PolicyError && message.test(error.message),
+      )
+      limiter.close()
+    }
   }
   const single = createLimiter(OWN, { store, policyFor: () => undefined })
   await assert.rejects(

@@ -2,8 +2,8 @@ import { checkedWaitRequest } from '../arguments.js'
 import { nameOf } from '../key.js'
 import type { Key, WaitOptions } from '../limiter.js'
 import type { Clock } from '../time/clock.js'
-import { AbortWatch } from '../waiting/abort-watch.js'
-import { Alarm, alertOf } from '../waiting/alarm.js'
+import { AbortWatch } from './abort-watch.js'
+import { Alarm, alertOf } from './alarm.js'
 
 /** How often a function is asked again which limiter a waiting key has. */
 const ASKED_EACH_MS = 1_000

@@ -1,0 +1,67 @@
+import { ignore } from './awaitable.js'
+import { PolicyError } from './errors.js'
+import { checkedPolicy } from './policy/checked-policy.js'
+import { changedPolicy, type Policy } from './policy/policy.js'
+
+/** Combinations of policies of one limiter over a store; in memory policies beside those of the levels. */
+export const MOST_PLANS = 1_000
+
+/** Another policy for some keys of a level, by the level's name. */
+export type Plans = Readonly<Record<string, (key: string) => Policy | undefined>>
+
+/** What is for single keys. */
+interface BesidePlans {
+  readonly plans?: unknown
+  readonly policyFor?: unknown
+  readonly overrides?: unknown
+  readonly banAfter?: unknown
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` */
+export function checkedPlans({ plans, ...options }: BesidePlans, own: Policy): Plans | undefined {
+  if (plans === undefined) return undefined
+  const levels = own.policies?.map(({ name }) => name)
+  if (levels === undefined) throw new PolicyError('OPTION_INVALID', 'plans', plans, 'are for levels({ ... }): of one policy say policyFor')
+  if (typeof plans !== 'object' || plans === null || Array.isArray(plans)) {
+    throw new PolicyError('OPTION_INVALID', 'plans', plans, `must be functions by level, such as { ${levels[0]}: (key) => plan }`)
+  }
+  for (const [level, plan] of Object.entries(plans)) {
+    if (!levels.includes(level)) throw new PolicyError('OPTION_INVALID', `plans.${level}`, plan, `must be one of ${levels.join(', ')}`)
+    if (typeof plan === 'function') continue
+    throw new PolicyError('OPTION_INVALID', `plans.${level}`, plan, 'must be a function of a key that returns a policy or undefined')
+  }
+  for (const option of ['policyFor', 'overrides', 'banAfter'] as const) {
+    const value = options[option]
+    if (value === undefined || value === false) continue
+    throw new PolicyError('OPTION_INVALID', option, value, 'is for single keys: leave it out beside plans')
+  }
+  return plans as Plans
+}
+
+/** @throws {PolicyError} `OPTION_INVALID` for a level of permits, which in memory belong to the policy that gave them. */
+export function requireNoPermitPlans(plans: Plans, own: Policy): void {
+  const level = own.policies?.find(({ algorithm, name }) => algorithm === 'concurrency' && Object.hasOwn(plans, name))
+  if (level === undefined) return
+  const mend = 'is of concurrency, whose permits in memory stay under the policy that gave them: give store, too'
+  throw new PolicyError('OPTION_INVALID', `plans.${level.name}`, plans[level.name], mend)
+}
+
+/** What the function of a level says of a key, unchecked; undefined: the level's own policy. */
+export function planFor(plans: Plans, { name }: Policy, key: string): Policy | undefined {
+  const plan = Object.hasOwn(plans, name) ? plans[name]?.(key) : undefined
+  ignore(plan)
+  return plan
+}
+
+/**
+ * A plan under the name of its level, which is that of its account.
+ *
+ * @throws {PolicyError} `POLICY_INVALID`
+ */
+export function planUnder(level: Policy, given: Policy): Policy {
+  if (given === level) return level
+  const option = `plans.${level.name}`
+  const plan = checkedPolicy(given, option)
+  if (plan.algorithm === level.algorithm) return changedPolicy(plan, { name: level.name })
+  throw new PolicyError('POLICY_INVALID', option, given, `must return ${level.algorithm}, as its level, or undefined`)
+}
