@@ -5,7 +5,7 @@ import { pino } from 'pino'
 import type { Config } from 'sluicegate-config/config.js'
 import { inLaterTurn, isInputTimeOver } from './later-turns.js'
 import { openFiles } from './open-files.js'
-import { type Part, Parts } from './part.js'
+import { type Part, Parts, ticking } from './part.js'
 
 const NOW = { drainMs: 0, finishMs: 0 }
 const CONFIG = {} as Config
@@ -97,6 +97,26 @@ test('calls that wait run in their order, a few in a turn, and each turn runs on
   }
   assert.deepEqual(ran, [0, 1, 2, 3, 4, 5])
   assert.deepEqual(alone, [false, false, false, false, false, true])
+})
+
+test('a tick that has more to do goes on in the next turn, until its part stops', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  let [ticks, left] = [0, 3]
+  const part = ticking('sweep', 1_000, () => {
+    ticks++
+    return --left <= 0
+  })
+  part.ready?.()
+  t.mock.timers.tick(2_000)
+  assert.equal(ticks, 1, 'the next one does not begin beside it')
+  while (left > 0) await nextTurn()
+  t.mock.timers.tick(1_000)
+  assert.equal(ticks, 4)
+  left = 10
+  t.mock.timers.tick(1_000)
+  part.stop?.(NOW)
+  await nextTurn()
+  assert.equal(ticks, 5)
 })
 
 function linesOf(t: TestContext, canOpen: () => boolean, most: number | undefined): string[] {

@@ -103,14 +103,21 @@ export class Parts {
   }
 }
 
-/** A part that calls `tick` every `ms` from the start on. */
-export function ticking(name: string, ms: number, tick: () => void): Part {
+/** A part that calls `tick` every `ms` from the start on. @param tick false: there is more, for which it is called again in the next turn. */
+export function ticking(name: string, ms: number, tick: () => unknown): Part {
   let timer: NodeJS.Timeout | undefined
+  let next: NodeJS.Immediate | undefined
+  const go = (): void => {
+    next = tick() === false ? setImmediate(go).unref() : undefined
+  }
   return {
     name,
     ready: () => {
-      timer = setInterval(tick, ms).unref()
+      timer = setInterval(() => next === undefined && go(), ms).unref()
     },
-    stop: () => clearInterval(timer),
+    stop: () => {
+      clearInterval(timer)
+      clearImmediate(next)
+    },
   }
 }

@@ -287,11 +287,9 @@ export class Engine {
     return takeAll(parts, { ...options, latency: this.latency })
   }
 
-  /** Frees reservations, permits and holds whose time is over; to be called about once a second. */
-  sweep(): void {
-    this.reservations.sweep()
-    this.permits.sweep()
-    this.#ownHolds.sweep()
+  /** Frees reservations, permits and holds whose time is over, of each kind so many; to be called about once a second. False: there are more. */
+  sweep(): boolean {
+    return [this.reservations, this.permits, this.#ownHolds].map((held) => held.sweep()).every(Boolean)
   }
 
   close(): void {

@@ -9,6 +9,8 @@ export interface Opened extends WorkState {
   readonly decision: Decision
   /** For the next two; undefined when it may not begin. */
   readonly id: string | undefined
+  /** Of work that was opened before: how long its hold lasts without a call. */
+  readonly ttlMs?: number
 }
 
 /** The answer to `add`. Refused: `decision` is what denies it; undefined beyond `most`, or beyond the debt that it may make. */

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { type Decision, manualClock } from 'sluicegate'
 import { parseConfig } from 'sluicegate-config/read-config.js'
 import { type Added, type Closed, Engine, type Opened, TooManyHeldError, type WorkAsked } from './engine.js'
+import { SWEPT_AT_ONCE } from './held-by-id.js'
 
 const ASKED: WorkAsked = { expect: 60, most: Number.POSITIVE_INFINITY, ttlMs: 15_000, over: 'cut' }
 
@@ -162,10 +163,35 @@ test('a flood of holds that nobody closes takes bounded memory, and ends by itse
   assert.ok(process.memoryUsage().heapUsed - before < 600e6, `${(process.memoryUsage().heapUsed - before) / 1e6} MB`)
   assert.throws(() => open(), TooManyHeldError)
   clock.advance(17_000)
-  engine.sweep()
+  sweptInSlices(engine, () => served().holds.open)
   assert.deepEqual([served().holds.open, served().holds.lapsed, served().holds.held], [0, 100_000, 0])
   assert.equal(open().decision.allowed, true)
 })
+
+test('holds whose time is over count no more, before all of them are swept', (t) => {
+  const { engine, clock, served, open, add } = setUp(t, 'algorithm: fixed-window, limit: 1000000, window: year')
+  const asked = { expect: 1, ttlMs: 2_000 }
+  const ids: string[] = []
+  for (let i = 0; i < 100_000; i++) ids.push(open(asked, `key ${Math.floor(i / 2_000)}`).id ?? assert.fail())
+  assert.throws(() => open(asked, 'another'), TooManyHeldError)
+  clock.advance(2_900)
+  // Each of these sweeps no more than a slice, of the first keys.
+  assert.equal(open(asked, 'another').decision.allowed, true)
+  assert.equal(open(asked, 'key 49').decision.allowed, true, 'which had as many as a key may have')
+  assert.equal(served().holds.open > 90_000, true)
+  const last = add(ids.at(-1) ?? assert.fail(), 3)
+  assert.deepEqual([last.isAdded, last.held], [true, 0], 'it lapsed, and is open again')
+  sweptInSlices(engine, () => served().holds.open)
+  assert.equal(served().holds.open, 3)
+})
+
+/** No sweep ends more than a slice of what is open. */
+function sweptInSlices(engine: Engine, openNow: () => number): void {
+  for (let isDone = false, before = openNow(); !isDone; before = openNow()) {
+    isDone = engine.sweep()
+    assert.ok(before - openNow() <= SWEPT_AT_ONCE, `${before - openNow()} at once`)
+  }
+}
 
 test('histories of random calls, repeated ones among them, spend what each call spent once, and no more than the policy', (t) => {
   const SEED = 47

@@ -2,7 +2,7 @@ import { type Key, PolicyError, StoreError } from 'sluicegate'
 import { DEFAULT_MAX_SETTLE } from 'sluicegate-config/table-size.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { type Cost, type Costs, WorkUsage } from './costs.js'
-import { HeldById } from './held-by-id.js'
+import { HeldById, SWEPT_AT_ONCE } from './held-by-id.js'
 import type { Added, Closed, HoldFault, HoldVerbs, Opened } from './hold-verbs.js'
 import { leaving } from './priorities.js'
 import { nameOf } from './reservations.js'
@@ -73,8 +73,8 @@ export class Holds implements HoldVerbs {
     const keyName = nameOf(served, key)
     const id = numberOf(keyName, asked.id)
     const known = this.#held.get(id) ?? this.#endedNow(id)?.entry
-    if (known !== undefined) return this.#openedBefore(id, known)
-    if (this.#held.size >= MAX_HOLDS) this.#makeRoom()
+    if (known !== undefined) return this.#unlessGone(id, () => this.#openedBefore(id, known))
+    if (!this.#held.hasRoom()) this.#makeRoom()
     this.#held.requireRoom(keyName)
     if (floor === 0) return this.#opened(served, key, asked, keyName, id)
     const least = asked.expect === 'learned' ? 1 : Math.min(asked.expect, asked.most)
@@ -126,19 +126,23 @@ export class Holds implements HoldVerbs {
     })
   }
 
-  /** Ends work whose time is over. */
-  sweep(): void {
-    this.#held.sweep()
+  /** Ends work whose time is over. False: there is more. */
+  sweep(): boolean {
+    if (!this.#held.sweep()) return false
     const nowMs = this.#nowMs()
+    let left = SWEPT_AT_ONCE
     for (const [id, { untilMs }] of this.#ended) {
       if (untilMs > nowMs) break
+      if (left-- === 0) return false
       this.#ended.delete(id)
     }
+    return true
   }
 
-  #openedBefore(id: string, { opened, call, counted }: Entry): Opened | HoldFault {
+  /** With what it has by now: its time may be over, and other work may have taken what was free. */
+  #openedBefore(id: string, { opened, call, counted, work }: Entry): Opened | HoldFault {
     if (this.#ended.get(id)?.closed !== undefined) return { fault: 'closed' }
-    return call > 0 || counted.used > 0 ? { fault: 'passed' } : opened
+    return call > 0 || counted.used > 0 ? { fault: 'passed' } : { ...opened, ...work.state, ttlMs: work.asked.ttlMs }
   }
 
   #opened(served: ServedPolicy, key: Key, asked: WorkAsked, keyName: string, id: string): Opened {
@@ -246,7 +250,7 @@ export class Holds implements HoldVerbs {
   }
 
   /** What `step` answers. The keys of a policy that was removed went with it. */
-  #unlessGone<Answer>(id: string, step: () => Awaitable<Answer>): Awaitable<Answer | HoldFault> {
+  #unlessGone<Answer>(id: string, step: () => Awaitable<Answer | HoldFault>): Awaitable<Answer | HoldFault> {
     const gone = (error: unknown): HoldFault => {
       if (!(error instanceof StoreError && error.code === 'CLOSED')) throw error
       const entry = this.#held.remove(id)

@@ -92,9 +92,9 @@ export class Permits {
     return (await this.#peers?.call<boolean>(slot, verb, id)) ?? false
   }
 
-  /** Ends permits whose time is over. */
-  sweep(): void {
-    this.#held.sweep()
+  /** Ends permits whose time is over. False: there is more. */
+  sweep(): boolean {
+    return this.#held.sweep()
   }
 }
 

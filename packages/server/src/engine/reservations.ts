@@ -113,9 +113,9 @@ export class Reservations {
     )
   }
 
-  /** Frees what has lapsed. */
-  sweep(): void {
-    this.#held.sweep()
+  /** Frees what has lapsed. False: there is more. */
+  sweep(): boolean {
+    return this.#held.sweep()
   }
 
   #end(id: string, end: (parts: readonly HeldPart[]) => Awaitable<Decision[]>): Awaitable<readonly Decision[] | undefined> {

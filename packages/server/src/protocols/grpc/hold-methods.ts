@@ -65,7 +65,7 @@ function open(
   }
   const opened = engine.holds.open(served, key, asked, served.floorOf(key, priorityOf(call, access)))
   return bytesOf(opened, call, (answer) => {
-    const { decision, id = '', ...state } = answered(answer)
+    const { decision, id = '', ttlMs: _, ...state } = answered(answer)
     return toBinary(OpenResponseSchema, create(OpenResponseSchema, { decision: decisionOf(decision), holdId: id, work: workOf(state) }))
   })
 }

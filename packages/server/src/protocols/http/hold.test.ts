@@ -120,6 +120,18 @@ test('an open that is said again with the id of its caller receives the same hol
     assert.deepEqual([(await open({ id: wrong })).body.code, await left()], ['PARAMETER_INVALID', 0], JSON.stringify(wrong))
 })
 
+test('an open that is said again answers with what the hold has by then, and its own ttlMs', async (t) => {
+  const { open, post, clock } = await setUp(t)
+  const id = crypto.randomUUID()
+  const { hold, affordable } = (await open({ id, ttlMs: 8_000 })).body
+  await post('/v1/take', { policy: 'money', key: 'ada', cost: 300 })
+  const again = (await open({ id, ttlMs: 60_000 })).body
+  assert.deepEqual([again.hold, again.held, again.ttlMs, again.affordable], [hold, 100, 8_000, Number(affordable) - 300])
+  clock.advance(10_000)
+  const lapsed = (await open({ id })).body
+  assert.deepEqual([lapsed.hold, lapsed.held, lapsed.ttlMs], [hold, 0, 8_000])
+})
+
 test('after its close a hold takes no more, and after its time nobody knows it', async (t) => {
   const { open, post, clock, left } = await setUp(t)
   const { hold } = (await open()).body

@@ -33,9 +33,9 @@ export function openRoute(engine: Engine, access: Access): Route {
     const floor = served.floorOf(key, priorityOf(response.req, access, parameters))
     const asked = askedOf(engine, parameters)
     return whenDone(engine.holds.open(served, key, asked, floor), (answer) => {
-      const { decision, id, used: _, ...state } = answered(answer)
+      const { decision, id, used: _, ttlMs = asked.ttlMs, ...state } = answered(answer)
       const output = affordableOutput(engine, parameters, state.affordable)
-      const more = { hold: id, ...state, ...(Number.isFinite(output) && { affordableOutput: output }), ttlMs: asked.ttlMs }
+      const more = { hold: id, ...state, ...(Number.isFinite(output) && { affordableOutput: output }), ttlMs }
       replyTaken(response, served.policyOf(key), decision, id === undefined ? undefined : more)
     })
   })
