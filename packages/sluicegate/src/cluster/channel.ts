@@ -35,11 +35,8 @@ export interface PrimaryCluster {
 }
 
 /** Receives the messages about one policy. */
-export type Receiver = (kind: Kind, content: readonly unknown[]) => void
-
-/** A receiver and its end. */
 export interface Reception {
-  readonly receiver: Receiver
+  readonly receiver: (kind: Kind, content: readonly unknown[]) => void
   /** In a worker: the primary speaks another version of the protocol. */
   readonly onOtherVersion?: (version: unknown) => void
   /** Called when no more messages will come. */
@@ -48,22 +45,22 @@ export interface Reception {
   readonly isLeaving?: () => boolean
 }
 
-/** The event at the end of the other process. */
-type EndEvent = 'disconnect' | 'exit'
-
 const inboxes = /* @__PURE__ */ onceInProcess('inboxes', () => new WeakMap<object, Inbox>())
 
 /** The messages at one end of a channel, by policy, with one listener for all policies. It ignores messages of other libraries. */
 class Inbox {
   private readonly end: WorkerProcess
+  private readonly isPrimary: boolean
+  /** Of the other process. */
   private readonly endEvent: 'exit'
   /** For each name at most one that stays, and those that are leaving: each gets every answer, since only the asker knows its id. */
   private readonly receptions = new Map<unknown, Set<Reception>>()
 
-  constructor(end: WorkerProcess | ParentChannel, endEvent: EndEvent) {
+  constructor(end: WorkerProcess | ParentChannel, isPrimary: boolean) {
+    this.isPrimary = isPrimary
     // Each end is used only for the events that it has.
     this.end = end as WorkerProcess
-    this.endEvent = endEvent as 'exit'
+    this.endEvent = (isPrimary ? 'exit' : 'disconnect') as 'exit'
   }
 
   add(name: string, reception: Reception): () => void {
@@ -113,10 +110,9 @@ class Inbox {
   private readonly onMessage = (message: unknown): void => {
     if (!Array.isArray(message) || !isKind(message[0])) return
     const [kind, name, version, ...content] = message
-    const isPrimary = (this.endEvent as EndEvent) === 'exit'
     if (typeof version !== 'number') return
     const isOther = version !== VERSION
-    if (isPrimary && kind === REQUESTS && (isOther || !this.receptions.has(name))) this.refuse(name, version, content[0])
+    if (this.isPrimary && kind === REQUESTS && (isOther || !this.receptions.has(name))) this.refuse(name, version, content[0])
     // A receiver may leave or come back during the call: that counts for the next message.
     for (const { receiver, onOtherVersion } of [...(this.receptions.get(name) ?? [])]) {
       if (isOther) onOtherVersion?.(version)
@@ -131,18 +127,18 @@ class Inbox {
  * @throws {PolicyError} `NAME_INVALID` when another receiver has the name.
  */
 export function receiveFromWorker(worker: WorkerProcess, name: string, reception: Reception): () => void {
-  return inboxOf(worker, 'exit').add(name, reception)
+  return inboxOf(worker, true).add(name, reception)
 }
 
 /** The same in a worker, for its primary's messages. */
 export function receiveFromPrimary(channel: ParentChannel, name: string, reception: Reception): () => void {
-  return inboxOf(channel, 'disconnect').add(name, reception)
+  return inboxOf(channel, false).add(name, reception)
 }
 
-function inboxOf(end: WorkerProcess | ParentChannel, endEvent: EndEvent): Inbox {
+function inboxOf(end: WorkerProcess | ParentChannel, isPrimary: boolean): Inbox {
   let inbox = inboxes.get(end)
   if (inbox === undefined) {
-    inbox = new Inbox(end, endEvent)
+    inbox = new Inbox(end, isPrimary)
     inboxes.set(end, inbox)
   }
   return inbox

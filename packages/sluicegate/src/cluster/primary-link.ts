@@ -12,20 +12,12 @@ const CLOSING_MS = 5_000
 /** How long the primary may not serve the name before the process warns. */
 const UNKNOWN_FOR_MS = 1_000
 
-type OnTerms = (policy: unknown, horizonMs: unknown, workers: unknown) => void
-
-/** What {@link PrimaryLink} is made of. */
-interface PrimaryLinkParts {
-  readonly channel: ParentChannel
-  /** Of the policy. */
-  readonly name: string
-  readonly clock: Clock
-}
-
 /** One limiter's requests and answers on the channel to the primary. */
 export class PrimaryLink extends Link {
-  private readonly parts: PrimaryLinkParts
-  private onTerms: OnTerms = () => undefined
+  private readonly channel: ParentChannel
+  private readonly name: string
+  private readonly clock: Clock
+  private onTerms: (policy: unknown, horizonMs: unknown, workers: unknown) => void = () => undefined
   /** Undefined while it does not listen. */
   private stop: (() => void) | undefined
   private fault: string | undefined
@@ -35,10 +27,13 @@ export class PrimaryLink extends Link {
   private readonly alarm: Alarm
   private readonly patience = alertOf(() => this.leave())
 
-  constructor(parts: PrimaryLinkParts) {
+  /** @param name of the policy. */
+  constructor(channel: ParentChannel, name: string, clock: Clock) {
     super(MOST_AT_ONCE)
-    this.parts = parts
-    this.alarm = new Alarm(parts.clock, () => this.leave())
+    this.channel = channel
+    this.name = name
+    this.clock = clock
+    this.alarm = new Alarm(clock, () => this.leave())
   }
 
   /**
@@ -46,7 +41,7 @@ export class PrimaryLink extends Link {
    *
    * @throws {PolicyError} `NAME_INVALID`
    */
-  open(onTerms: OnTerms): void {
+  open(onTerms: PrimaryLink['onTerms']): void {
     this.onTerms = onTerms
     this.listen()
     this.tell([newOperationId(), 'hello'])
@@ -78,7 +73,7 @@ export class PrimaryLink extends Link {
   }
 
   private listen(): void {
-    const { channel, name } = this.parts
+    const { channel, name } = this
     this.stop = receiveFromPrimary(channel, name, {
       receiver: (kind, content) => {
         if (kind === ANSWER && Array.isArray(content[0])) {
@@ -111,11 +106,11 @@ export class PrimaryLink extends Link {
   }
 
   private get isOpen(): boolean {
-    return this.fault === undefined && this.parts.channel.connected !== false
+    return this.fault === undefined && this.channel.connected !== false
   }
 
   protected override send(_place: string, requests: readonly Request[]): void {
-    const { channel, name } = this.parts
+    const { channel, name } = this
     const message: Message = [REQUESTS, name, VERSION, requests]
     channel.send?.(message, (error) => {
       if (error !== null) this.unanswered(noChannel(error), requests)
@@ -131,7 +126,7 @@ export class PrimaryLink extends Link {
   }
 
   protected override nowMs(): number {
-    return this.parts.clock.nowMs()
+    return this.clock.nowMs()
   }
 
   /** Warns if the primary does not serve the name after a while: it may start a little later than this process. */

@@ -70,7 +70,7 @@ function openedAt(channel: ParentChannel, clock: Clock): OpenStore {
     overridesOf: () => new ClusterOverrides((own as { readonly link: PrimaryLink }).link),
     under: ({ name: each }, _horizonMs, override) => {
       const name = override === undefined ? each : overrideChannel(own?.name ?? each, override.content)
-      const link = new PrimaryLink({ channel, name, clock })
+      const link = new PrimaryLink(channel, name, clock)
       own ??= { name, link }
       return {
         places: ONE_PLACE,

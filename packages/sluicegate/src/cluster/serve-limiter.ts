@@ -97,14 +97,14 @@ export function serveLimiter(policy: Policy, options: ServeOptions = {}): Served
     throw new PolicyError('OPTION_INVALID', 'cluster', cluster, 'must be the module node:cluster')
   }
   const checked = checkedPolicy(policy, 'policy', 'serveLimiter')
-  const longestMs = mode === 'exact' ? 0 : horizonMs
+  const mostHorizonMs = mode === 'exact' ? 0 : horizonMs
   if (limiter !== undefined && typeof limiter?.take !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter in memory')
   }
-  const served = new Served(checked, checked.name, longestMs, memory, limiter)
+  const served = new Served(checked, checked.name, mostHorizonMs, memory, limiter)
   if (overrides === true) {
     const make = ({ policy: each, content }: Override): Served =>
-      new Served(each, overrideChannel(checked.name, content), longestMs, memory)
+      new Served(each, overrideChannel(checked.name, content), mostHorizonMs, memory)
     served.overrides = new ServedOverrides(() => served.policy, make)
   }
   if (cluster !== undefined) served.serveCluster(cluster)
@@ -126,14 +126,19 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter {
   constructor(
     policy: Policy,
     name: string,
-    longestMs: number,
+    mostHorizonMs: number,
     { clock, ...memory }: Pick<ServeOptions, 'maxKeys' | 'onFull' | 'clock'>,
     limiter?: ServableLimiter,
   ) {
     super()
     this.name = name
     this.isOwn = limiter === undefined
-    this.owned = new OwnedPolicy(policy, { longestMs, clock, limiter, make: (kept, own) => makeLimiter(kept, { clock: own, ...memory }) })
+    this.owned = new OwnedPolicy(policy, {
+      mostHorizonMs,
+      clock,
+      limiter,
+      make: (kept, own) => makeLimiter(kept, { clock: own, ...memory }),
+    })
   }
 
   get policy(): Policy {

@@ -127,7 +127,6 @@ export interface CountTimes {
 export class CountDecoder implements DecisionDecoder {
   readonly policy: Policy
   readonly unitsPerToken = 1
-  readonly numbers = 'tokens'
   private readonly times: CountTimes
 
   constructor(policy: Policy, times: CountTimes) {

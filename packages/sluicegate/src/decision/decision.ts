@@ -1,6 +1,3 @@
-/** Where a decision was made: shared memory, a lease, the store itself, or without it while it cannot be reached. */
-export type DecisionSource = 'memory' | 'lease' | 'store' | 'outage'
-
 /** The answer to a take or a peek: a plain readonly value. A denial is a value too, never an exception. */
 export interface Decision {
   readonly allowed: boolean
@@ -17,7 +14,8 @@ export interface Decision {
   readonly resetAfterMs: number
   /** Name of the binding policy. */
   readonly policy: string
-  readonly source: DecisionSource
+  /** Where it was made: shared memory, a lease, the store itself, or without it while it cannot be reached. */
+  readonly source: 'memory' | 'lease' | 'store' | 'outage'
   /**
    * Whole tokens spent, rounded up, only where the burst less `remaining` does not say it: of a key in debt they are more than the burst, and in
    * an outage they are those of this process's share, 0 where nothing is counted.

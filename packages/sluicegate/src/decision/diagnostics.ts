@@ -26,11 +26,6 @@ interface Channel<Event> {
   publish(event: Event): void
 }
 
-/** What is used of `node:diagnostics_channel`. */
-interface Diagnostics {
-  channel(name: string): Channel<never>
-}
-
 const SILENT = { hasSubscribers: false, publish: () => undefined }
 
 const diagnostics = diagnosticsChannel()
@@ -48,8 +43,8 @@ export const tablesFull = channel('sluicegate:table-full')
 export const contentions = channel('sluicegate:contention')
 export const outages = channel('sluicegate:outage')
 
-/** Looked up at run time, not imported: the library runs where there is no `node:diagnostics_channel`, silently. */
-function diagnosticsChannel(): Diagnostics | undefined {
+/** What is used of `node:diagnostics_channel`. Looked up at run time, not imported: the library runs where there is no `node:diagnostics_channel`, silently. */
+function diagnosticsChannel(): { channel(name: string): Channel<never> } | undefined {
   try {
     return globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')
   } catch {

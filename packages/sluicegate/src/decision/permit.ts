@@ -1,7 +1,8 @@
 import { type Answered, ignore, type When } from '../awaitable.js'
 import type { Key } from '../key.js'
 import type { AllOfPolicy, ConcurrencyPolicy, Policy } from '../policy/policy.js'
-import type { Decision, DecisionSource } from './decision.js'
+import type { After } from '../time/clock.js'
+import type { Decision } from './decision.js'
 
 /**
  * The answer of a concurrency limiter: a decision, and what it holds until it is released. Of a denied one all of these do nothing. Over a
@@ -47,7 +48,7 @@ export abstract class PermitDecision implements Decision {
   readonly retryAfterMs: number
   readonly resetAfterMs: number
   readonly policy: string
-  readonly source: DecisionSource
+  readonly source: Decision['source']
   declare readonly parts?: readonly Decision[]
   declare readonly wouldDeny?: true
 
@@ -79,17 +80,13 @@ export function emptyPermit(decision: Decision): Permit {
   return { ...decision, release, heartbeat: () => isHeld, [Symbol.dispose]: dispose, [Symbol.asyncDispose]: async () => dispose() }
 }
 
-/** Calls `fn` once, `ms` from now; the returned function cancels it. */
-export type After = (ms: number, fn: () => void) => () => void
-
-/** The giver of a permit. */
-interface PermitGiver {
-  readonly policy: Policy
-  policyOf?(key: Key): Policy
-}
-
-/** Keeps a permit from running out until the returned function is called: renews it each time that half of its time is over. */
-export function keptPermit(permit: Permit, limiter: PermitGiver, key: Key, after: After): () => void {
+/** Keeps a permit of a limiter from running out until the returned function is called: renews it each time that half of its time is over. */
+export function keptPermit(
+  permit: Permit,
+  limiter: { readonly policy: Policy; policyOf?(key: Key): Policy },
+  key: Key,
+  after: After,
+): () => void {
   let cancel: (() => void) | undefined
   const wait = (): void => {
     // Again each time: an update may have made it shorter.

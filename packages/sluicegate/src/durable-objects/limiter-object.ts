@@ -2,19 +2,16 @@ import { PolicyError } from '../errors.js'
 import type { LimiterOptions } from '../limiter.js'
 import { checkInteger, checkOneOf, checkOptions } from '../options/option-checks.js'
 import { NAME_UNKNOWN, refusalOf, refusalOfVersion, VERSION } from '../owner/message.js'
-import { OwnerSession } from '../owner/owner-session.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { numbersOf } from '../policy/policy-numbers.js'
 import { checkedHorizonMs, type SharedOptions } from '../shared/shared-options.js'
 import { checkClock } from '../time/clock.js'
-import { type HeldOptions, HeldPolicy } from './held-policy.js'
-import { answerBody, LONGEST_BODY, type ObjectRequests, requestsIn } from './object-message.js'
+import { answerBody, LONGEST_BODY, requestsIn, type SentRequests } from './object-message.js'
+import { ObjectPolicy, type ObjectPolicyOptions } from './object-policy.js'
 import type { ObjectRequest, ObjectState } from './object-types.js'
 import { gated, StoredKeys } from './stored-keys.js'
 
-/** Limiters that one object remembers, each an isolate of a Worker. Of those forgotten, permits and reservations end by themselves. */
-const MOST_SENDERS = 1_000
 const DEFAULT_MAX_KEYS = 100
 const MOST_KEYS = 100_000
 /** Of the memory of an object, which has 128 MB. */
@@ -68,7 +65,7 @@ export function limiterObject(
   checkOneOf('mode', mode, ['leased', 'exact'])
   if (clock !== undefined) checkClock(clock)
   const horizonMs = checkedHorizonMs(lease)
-  const options: HeldOptions = { maxKeys, onFull, clock, longestMs: mode === 'exact' ? 0 : horizonMs }
+  const options: ObjectPolicyOptions = { maxKeys, onFull, clock, mostHorizonMs: mode === 'exact' ? 0 : horizonMs }
   const byName = new Map<string, Policy>()
   for (const policy of policies) {
     const checked = checkedPolicy(policy, 'policies', 'limiterObject')
@@ -76,7 +73,7 @@ export function limiterObject(
     checkRoom(checked, maxKeys)
     byName.set(checked.name, checked)
   }
-  return class extends HeldObject {
+  return class extends PoliciesObject {
     constructor(state: ObjectState) {
       super(state, byName, options)
     }
@@ -95,23 +92,16 @@ function checkRoom(policy: Policy, maxKeys: number): void {
   )
 }
 
-/** A policy with its state, where that is stored, and the limiters that use it. */
-interface Held {
-  readonly terms: HeldPolicy
-  readonly stored: StoredKeys
-  /** The last used at the end. */
-  readonly sessions: Map<string, OwnerSession>
-}
-
-class HeldObject implements LimiterObject {
+/** The policies of an object, each with its keys, and the alarm by which it forgets what it stored. */
+class PoliciesObject implements LimiterObject {
   private readonly state: ObjectState
   private readonly policies: ReadonlyMap<string, Policy>
-  private readonly options: HeldOptions
-  private readonly held = new Map<string, Held>()
+  private readonly options: ObjectPolicyOptions
+  private readonly held = new Map<string, ObjectPolicy>()
   private alarmAtMs: number | null = null
   private entries: ReadonlyMap<string, unknown> = new Map()
 
-  constructor(state: ObjectState, policies: ReadonlyMap<string, Policy>, options: HeldOptions) {
+  constructor(state: ObjectState, policies: ReadonlyMap<string, Policy>, options: ObjectPolicyOptions) {
     this.state = state
     this.policies = policies
     this.options = options
@@ -140,22 +130,21 @@ class HeldObject implements LimiterObject {
   /** Deletes what is stored once all keys are full. */
   async alarm(): Promise<void> {
     this.alarmAtMs = null
-    const untilMs = Math.max(0, ...[...this.held.values()].map(({ terms }) => terms.newAtMs))
-    const nowMs = Math.max(0, ...[...this.held.values()].map(({ terms }) => terms.nowUs() / 1000))
+    const untilMs = Math.max(0, ...[...this.held.values()].map(({ newAtMs }) => newAtMs))
+    const nowMs = Math.max(0, ...[...this.held.values()].map(({ nowUs }) => nowUs() / 1000))
     if (untilMs > nowMs) return this.wakeAt(untilMs)
     for (const { stored } of this.held.values()) stored.forget()
     await this.state.storage.deleteAll()
   }
 
-  private answered({ name, version, requests, sender }: ObjectRequests): readonly unknown[] {
+  private answered({ name, version, requests, sender }: SentRequests): readonly unknown[] {
     if (version !== VERSION) return refusalOfVersion(requests, version)
     if (!this.policies.has(name)) {
       const why = `the object holds no policy ${JSON.stringify(name)}; it holds: ${[...this.policies.keys()].join(', ')}`
       return refusalOf(requests, NAME_UNKNOWN, why)
     }
     const held = this.heldOf(name)
-    const answers = sessionOf(held, sender).answers(requests)
-    held.terms.store(requests, answers, held.stored)
+    const answers = held.answers(sender, requests)
     this.save(held)
     return answers
   }
@@ -165,8 +154,8 @@ class HeldObject implements LimiterObject {
    * runtime holds the answer back until then (its output gate), so that requests share a write. If that fails, the answer is an error, and
    * the object begins again with what is stored.
    */
-  private save({ terms, stored }: Held): void {
-    if (stored.flush() && this.alarmAtMs === null) this.wakeAt(terms.newAtMs)
+  private save({ stored, newAtMs }: ObjectPolicy): void {
+    if (stored.flush() && this.alarmAtMs === null) this.wakeAt(newAtMs)
   }
 
   private wakeAt(atMs: number): void {
@@ -174,21 +163,12 @@ class HeldObject implements LimiterObject {
     gated(this.state.storage.setAlarm(atMs))
   }
 
-  private heldOf(name: string): Held {
+  private heldOf(name: string): ObjectPolicy {
     const known = this.held.get(name)
     if (known !== undefined) return known
     const stored = new StoredKeys(this.state.storage, name)
-    const terms = new HeldPolicy(this.policies.get(name) as Policy, this.options, stored.read(this.entries))
-    const held: Held = { terms, stored, sessions: new Map() }
+    const held = new ObjectPolicy(this.policies.get(name) as Policy, this.options, stored, this.entries)
     this.held.set(name, held)
     return held
   }
-}
-
-function sessionOf({ sessions, terms }: Held, sender: string): OwnerSession {
-  const session = sessions.get(sender) ?? new OwnerSession(terms)
-  sessions.delete(sender)
-  sessions.set(sender, session)
-  if (sessions.size > MOST_SENDERS) sessions.delete(sessions.keys().next().value as string)
-  return session
 }

@@ -12,7 +12,7 @@ export const LONGEST_BODY = 2 ** 23
 const LONGEST_SENDER = 64
 
 /** What one limiter sends to an object. */
-export interface ObjectRequests {
+export interface SentRequests {
   readonly name: string
   /** Of the protocol, as the limiter speaks it. */
   readonly version: unknown
@@ -20,13 +20,13 @@ export interface ObjectRequests {
   readonly sender: string
 }
 
-export function requestBody({ name, requests, sender }: Omit<ObjectRequests, 'version'>): string {
+export function requestBody({ name, requests, sender }: Omit<SentRequests, 'version'>): string {
   const message: Message = [REQUESTS, name, VERSION, requests, sender]
   return JSON.stringify(message)
 }
 
 /** Undefined for what is no such message. */
-export function requestsIn(body: string): ObjectRequests | undefined {
+export function requestsIn(body: string): SentRequests | undefined {
   if (body.length > LONGEST_BODY) return undefined
   const message = parsed(body)
   if (!Array.isArray(message) || message[0] !== REQUESTS) return undefined

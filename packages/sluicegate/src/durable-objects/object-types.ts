@@ -3,15 +3,7 @@
 /** The binding of a class of Durable Objects. */
 export interface ObjectNamespace {
   idFromName(name: string): object
-  get(id: never): { fetch(url: string, init: { method: string; body: string }): Promise<ObjectResponse> }
-}
-
-/** The part of a `Response` that is read. */
-export interface ObjectResponse {
-  readonly ok: boolean
-  readonly status: number
-  json(): Promise<unknown>
-  text(): Promise<string>
+  get(id: never): { fetch(url: string, init: { method: string; body: string }): Promise<Pick<Response, 'ok' | 'status' | 'json' | 'text'>> }
 }
 
 /** What a Durable Object is constructed with. */

@@ -1,9 +1,9 @@
 import { type Awaitable, chained, ignore, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
-import type { After } from '../decision/permit.js'
 import type { Reservation } from '../decision/reservation.js'
 import { PolicyError } from '../errors.js'
 import type { Key } from '../key.js'
+import type { After } from '../time/clock.js'
 import { toMs } from '../time/duration.js'
 import { type AnyHold, checkedOpenRequest, type OpenOptions } from './hold.js'
 

@@ -1,5 +1,5 @@
 import type { Grant, TokenRequest } from './grant.js'
-import type { Answer } from './known-key.js'
+import type { GrantAnswer } from './known-key.js'
 import { LEASE_HORIZONS } from './leasing.js'
 import { LONGEST_PAUSE_HORIZONS, RefillPause, Scarcity } from './refill-pause.js'
 
@@ -28,7 +28,7 @@ export class AskingTimes {
   }
 
   /** How long the last answer is believed: other processes may return tokens, and lift bans. */
-  knownForUs(last: Answer | undefined): number {
+  knownForUs(last: GrantAnswer | undefined): number {
     if (last === undefined || !last.isShort) return Number.POSITIVE_INFINITY
     const { flowsBack, blockedUs } = last.grant
     // Of a rate the answer says when any cost would pass.
@@ -59,7 +59,7 @@ export class AskingTimes {
   }
 
   /** A request was answered. */
-  answered({ grant, atUs, isShort }: Answer, { want, least, sentUs }: TokenRequest, granted: number): void {
+  answered({ grant, atUs, isShort }: GrantAnswer, { want, least, sentUs }: TokenRequest, granted: number): void {
     const pauseUs = this.pauseAfter(isShort ? granted : want, want, sentUs)
     if (isShort || (!grant.flowsBack && grant.remaining === 0)) this.pause.begin(grant, atUs)
     else this.pause.end()

@@ -41,19 +41,13 @@ function lastOf(dueUs: number, roundedMs: number): number {
 /** Costs with a cached time. */
 const MAX_COSTS = 8
 
-interface DenialTime {
-  readonly tokens: number
-  readonly untilUs: number
-  /** Until when it is believed. */
-  readonly validUs: number
-}
-
 /**
  * Until when the backend denies a number of tokens. A larger cost is denied at least as long, until other processes return tokens: so an
  * entry is valid for a limited time.
  */
 export class DenialTimes {
-  private entries: DenialTime[] = []
+  /** `validUs`: until when it is believed. */
+  private entries: { readonly tokens: number; readonly untilUs: number; readonly validUs: number }[] = []
   private readonly longestUs: number
 
   /** @param longestUs how long an entry is valid. */

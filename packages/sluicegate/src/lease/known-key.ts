@@ -3,7 +3,7 @@ import { DenialTimes } from './denial-cache.js'
 import type { Grant } from './grant.js'
 
 /** The backend's last answer. */
-export interface Answer {
+export interface GrantAnswer {
   readonly grant: Grant
   readonly atUs: number
   /** It granted less than was wanted. */
@@ -12,7 +12,7 @@ export interface Answer {
 
 /** What the backend said of a key: what is left there, when the key is full, and when costs that it denied would pass. */
 export class KnownKey {
-  last: Answer | undefined
+  last: GrantAnswer | undefined
   /** What was left there at its last answer. */
   remaining = 0
   /** When the key is full there. */
@@ -31,7 +31,7 @@ export class KnownKey {
     return this.flowsBack ? Number.POSITIVE_INFINITY : this.remaining
   }
 
-  learn(answer: Answer, least: number): void {
+  learn(answer: GrantAnswer, least: number): void {
     const { grant, atUs, isShort } = answer
     const { denialTimes, last } = this
     this.remaining = grant.remaining
@@ -86,7 +86,7 @@ export class KnownKey {
   }
 }
 
-function answeredUntil({ grant, atUs }: Answer, tokens: number): number {
+function answeredUntil({ grant, atUs }: GrantAnswer, tokens: number): number {
   const freeUs = grant.untilFreeFor(tokens)
   if (freeUs === undefined) return grant.blockedUs > 0 ? atUs + grant.blockedUs : 0
   return atUs + Math.max(grant.blockedUs, freeUs)

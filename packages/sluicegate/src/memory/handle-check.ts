@@ -1,6 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { MOST_POLICIES } from '../policy/all-of.js'
-import { type ClockHandle, isReading } from '../time/clock.js'
+import { isReading } from '../time/clock.js'
 import { NAME_BYTES } from './all-of-policy.js'
 import { SECTION_ALIGNMENT, TABLE_OFFSET } from './core-memory.js'
 import type { AllOfHandle } from './memory-all-of.js'
@@ -55,12 +55,12 @@ function isPlace(section: unknown, most: number): boolean {
 
 /** Whether it has the shape of a clock's handle. */
 export function isClockHandle(clock: unknown): boolean {
-  const { kind, unixMs, monotonicMs, shared } = Object(clock) as { readonly [field in ClockField]?: unknown }
+  const { kind, unixMs, monotonicMs, shared } = Object(clock) as {
+    readonly [field in 'kind' | 'unixMs' | 'monotonicMs' | 'shared']?: unknown
+  }
   if (kind === 'precise' || kind === 'coarse') return isReading(unixMs) && isReading(monotonicMs)
   return kind === 'custom' || kind === 'wall' || (kind === 'manual' && shared instanceof SharedArrayBuffer && shared.byteLength === 8)
 }
-
-type ClockField = ClockHandle extends infer Handle ? (Handle extends unknown ? keyof Handle : never) : never
 
 /** What is thrown where a handle leads to no limiter. */
 export function invalidHandle(handle: unknown): PolicyError {

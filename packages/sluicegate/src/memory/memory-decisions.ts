@@ -5,7 +5,7 @@ import { CountDecoder, type DecisionDecoder, RateDecoder } from '../decision/dec
 import { contentions, evictions, publishDenial, tablesFull } from '../decision/diagnostics.js'
 import { contentionError, StoreError } from '../errors.js'
 import { minuteWindow } from '../policy/calendar.js'
-import type { Policy } from '../policy/policy.js'
+import { isRate, type Policy } from '../policy/policy.js'
 import type { Ticker } from '../time/clock.js'
 import { warnOnce } from '../warn-once.js'
 import type { CoreHost, OpenCore } from './open-core.js'
@@ -295,7 +295,6 @@ export class MemoryDecisions {
   }
 
   private decoderFor(policy: Policy): DecisionDecoder {
-    const isRate = policy.algorithm === 'token-bucket' || policy.algorithm === 'gcra'
-    return isRate ? new RateDecoder(policy) : new CountDecoder(policy, this.opened.core)
+    return isRate(policy) ? new RateDecoder(policy) : new CountDecoder(policy, this.opened.core)
   }
 }

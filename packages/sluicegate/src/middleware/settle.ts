@@ -1,6 +1,6 @@
 import { type Awaitable, isPromise } from '../awaitable.js'
-import type { After } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
+import type { After } from '../time/clock.js'
 import { warnProcess } from '../warn-once.js'
 import type { LimitResult } from './limit-result.js'
 import type { Counts } from './middleware-options.js'

@@ -1,10 +1,11 @@
 import { chained, type When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
-import { type After, holdsPermits, isPermit, keptPermit } from '../decision/permit.js'
+import { holdsPermits, isPermit, keptPermit } from '../decision/permit.js'
 import type { Reservation } from '../decision/reservation.js'
 import { takeOf, waitOf } from '../decision/settled-takes.js'
 import type { OpenOptions } from '../holds/hold.js'
 import { isHold, keptHold, openOf } from '../holds/metered.js'
+import type { After } from '../time/clock.js'
 import type { OutboundLimiter } from './outbound-options.js'
 
 /** Answers for one key that may be outstanding at once. */

@@ -1,6 +1,6 @@
 import { isPermit, type Permit } from '../decision/permit.js'
 import { onceInProcess } from '../once-in-process.js'
-import type { Policy } from '../policy/policy.js'
+import { isRate, type Policy } from '../policy/policy.js'
 import { KeptById } from '../shared/kept-by-id.js'
 import type { Booking } from '../waiting/reserving.js'
 
@@ -122,8 +122,8 @@ export class Holdings {
 }
 
 /** After this long nothing of a request counts. */
-function lifeUs({ policies, algorithm, limit, windowMs, burst }: Policy): number {
+function lifeUs(policy: Policy): number {
+  const { policies, limit, windowMs, burst } = policy
   if (policies !== undefined) return Math.max(...policies.map(lifeUs))
-  const isRate = algorithm === 'token-bucket' || algorithm === 'gcra'
-  return Math.ceil((isRate ? (burst * windowMs) / limit : 2 * windowMs) * 1000)
+  return Math.ceil((isRate(policy) ? (burst * windowMs) / limit : 2 * windowMs) * 1000)
 }

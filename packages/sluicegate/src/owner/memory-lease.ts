@@ -10,9 +10,6 @@ import { MAX_WINDOW_MS } from '../policy/policy-options.js'
 import type { LeaseRequest } from '../shared/backend.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
 
-/** What keeps room for leases in a limiter. */
-type PrimaryRate = Pick<Limiter, 'peek' | 'refund' | 'penalize'> & Pick<BookingService, 'giveBack'>
-
 /** What a lease granted, and the state of the key after it. */
 export interface MemoryLease {
   readonly tokens: number
@@ -42,11 +39,11 @@ export function policyUnderLease(policy: Policy, leaseUs: number): Policy {
   return algorithm === 'sliding-log' ? changedPolicy(policy, { windowMs: windowMs + leaseUs / 1000 }) : policy
 }
 
-/** How far ahead a policy is leased, at most `longestMs`; 0 where it is not. Of several policies all are leased, or none. */
-export function horizonMsFor(policy: Policy, longestMs: number): number {
+/** How far ahead a policy is leased, at most `mostHorizonMs`; 0 where it is not. Of several policies all are leased, or none. */
+export function horizonMsFor(policy: Policy, mostHorizonMs: number): number {
   const canLease = (part: Policy): boolean =>
-    whyNotLeased(part, longestMs) === undefined && policyUnderLease(part, leaseUsOf(longestMs)).windowMs <= MAX_WINDOW_MS
-  return longestMs > 0 && (policy.policies ?? [policy]).every(canLease) ? longestMs : 0
+    whyNotLeased(part, mostHorizonMs) === undefined && policyUnderLease(part, leaseUsOf(mostHorizonMs)).windowMs <= MAX_WINDOW_MS
+  return mostHorizonMs > 0 && (policy.policies ?? [policy]).every(canLease) ? mostHorizonMs : 0
 }
 
 /**
@@ -105,7 +102,10 @@ function untilFreeFor(service: BookingService, more: Booking): number {
  *
  * @param termsOf the policy in force, and the length of a lease; 0 where nothing is leased.
  */
-export function keepRoomForLeases(limiter: PrimaryRate, termsOf: () => { readonly policy: Policy; readonly leaseUs: number }): void {
+export function keepRoomForLeases(
+  limiter: Pick<Limiter, 'peek' | 'refund' | 'penalize'> & Pick<BookingService, 'giveBack'>,
+  termsOf: () => { readonly policy: Policy; readonly leaseUs: number },
+): void {
   const keeping = <Args extends readonly [unknown, number]>(keyOf: (args: Args) => Key, back: (...args: Args) => Decision) => {
     return (...args: Args): Decision => {
       const { policy, leaseUs } = termsOf()

@@ -16,7 +16,7 @@ test('where the clock fails in the middle of an update, what others have booked 
       return own.nowMs()
     }
     const make = (policy: Policy) => createLimiter(policy, { clock: { ...own, nowMs } })
-    const owned = new OwnedPolicy(POLICY, { longestMs: 0, clock: { ...own, nowMs }, make })
+    const owned = new OwnedPolicy(POLICY, { mostHorizonMs: 0, clock: { ...own, nowMs }, make })
     const { limiter } = owned
     limiter.take('k', 10)
     const ahead = Array.from({ length: TIMES }, (_, order) => ({ order, booking: limiter.book('k', COST, Number.POSITIVE_INFINITY) }))

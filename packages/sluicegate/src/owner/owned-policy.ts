@@ -15,53 +15,57 @@ import { OwnedHolds } from './owned-holds.js'
 const MOST_MOVED = 10_000
 
 /** The limiter in this process's memory: the true state. */
-export type PrimaryLimiter = Limiter & BookingService
+export type OwnedLimiter = Limiter & BookingService
 
 /** What is needed of a limiter in memory whose state others share. */
 export interface ServableLimiter
   extends Pick<Limiter, 'policy' | 'take' | 'peek' | 'reserve' | 'refund' | 'penalize' | 'block' | 'reset'>,
     Partial<Pick<Limiter, 'update'>> {}
 
-/** One that may have booked ahead. */
-interface HoldsBookings {
-  ahead(nowUs: number): readonly BookedAhead[]
-}
-
-/** What {@link OwnedPolicy} is made of. */
-interface OwnedParts {
-  /** How far ahead tokens are leased; 0 for not at all. */
-  readonly longestMs: number
-  readonly clock: Clock | undefined
-  /** A limiter that is there already; its state is kept under the policy itself. */
-  readonly limiter?: ServableLimiter | undefined
-  /** Whether holds end by timers, too. Default true. */
-  readonly isTimed?: boolean
-  /** @param kept the policy under which the state is kept. */
-  readonly make: (kept: Policy, clock: Clock) => Limiter
-}
+/** Those to whom tokens are granted, with what their waits have booked for later times. */
+type Sessions = Iterable<{ ahead(nowUs: number): readonly BookedAhead[] }>
 
 /** A policy whose state this process owns, and leases to others. */
 export class OwnedPolicy {
   policy: Policy
-  readonly limiter: PrimaryLimiter
+  readonly limiter: OwnedLimiter
   readonly nowUs: () => number
   /** What others hold. */
   readonly holds: OwnedHolds
-  private readonly longestMs: number
+  private readonly mostHorizonMs: number
 
-  constructor(policy: Policy, { longestMs, clock = defaultClock(policy), limiter, isTimed = true, make }: OwnedParts) {
+  constructor(
+    policy: Policy,
+    {
+      mostHorizonMs,
+      clock = defaultClock(policy),
+      limiter,
+      isTimed = true,
+      make,
+    }: {
+      /** How far ahead tokens are leased at most; 0 for not at all. */
+      readonly mostHorizonMs: number
+      readonly clock: Clock | undefined
+      /** A limiter that is there already; its state is kept under the policy itself. */
+      readonly limiter?: ServableLimiter | undefined
+      /** Whether holds end by timers, too. */
+      readonly isTimed?: boolean
+      /** @param kept the policy under which the state is kept. */
+      readonly make: (kept: Policy, clock: Clock) => Limiter
+    },
+  ) {
     this.policy = policy
     // What is leased of a log has to count for longer than its window, and what makes no reservations of its own grants nothing ahead.
     const canLease =
       limiter === undefined || (isBooking(limiter) && (policy.policies ?? [policy]).every((each) => each.algorithm !== 'sliding-log'))
-    this.longestMs = canLease ? longestMs : 0
+    this.mostHorizonMs = canLease ? mostHorizonMs : 0
     const ticker = tickerOf(clock)
     this.nowUs = () => ticker.read()
     // Without layers a limiter also makes its reservations.
-    if (limiter === undefined) this.limiter = make(this.kept(policy), clock) as PrimaryLimiter
+    if (limiter === undefined) this.limiter = make(this.kept(policy), clock) as OwnedLimiter
     else this.limiter = isBooking(limiter) ? limiter : bookingOver(limiter, this.nowUs)
     this.holds = new OwnedHolds(this, isTimed ? clock : undefined)
-    if (this.longestMs === 0) return
+    if (this.mostHorizonMs === 0) return
     for (const [i, part] of this.parts.entries()) {
       keepRoomForLeases(part, () => ({ policy: this.policy.policies?.[i] ?? this.policy, leaseUs: this.leaseUs }))
     }
@@ -69,28 +73,25 @@ export class OwnedPolicy {
 
   /** 0 where nothing is leased. */
   get horizonMs(): number {
-    return horizonMsFor(this.policy, this.longestMs)
+    return horizonMsFor(this.policy, this.mostHorizonMs)
   }
 
   get leaseUs(): number {
     return leaseUsOf(this.horizonMs)
   }
 
-  get parts(): readonly PrimaryLimiter[] {
+  get parts(): readonly OwnedLimiter[] {
     return partsOf(this.limiter)
   }
 
-  /**
-   * @param workers those who may have booked ahead.
-   * @throws {PolicyError}
-   */
-  update(policy: Policy, workers: Iterable<HoldsBookings> = []): void {
+  /** @throws {PolicyError} */
+  update(policy: Policy, sessions: Sessions = []): void {
     const next = changedPolicy(policy, { name: this.policy.name })
     checkChange(this.policy, next)
     const kept = this.kept(next)
     // One that is served may have been updated by its owner.
     if (JSON.stringify(this.limiter.policy) !== JSON.stringify(kept)) {
-      const bookAgain = this.lift(workers)
+      const bookAgain = this.lift(sessions)
       try {
         this.limiter.update(kept)
       } finally {
@@ -101,13 +102,13 @@ export class OwnedPolicy {
   }
 
   /**
-   * Takes back what workers have booked ahead, the latest first: after the change nothing of it would come back. The result books it anew, in
+   * Takes back what they have booked ahead, the latest first: after the change nothing of it would come back. The result books it anew, in
    * the order of before.
    */
-  private lift(workers: Iterable<HoldsBookings>): () => void {
+  private lift(sessions: Sessions): () => void {
     const { limiter } = this
     const nowUs = this.nowUs()
-    const latestFirst = [...workers].flatMap((each) => each.ahead(nowUs)).sort((a, b) => b.order - a.order)
+    const latestFirst = [...sessions].flatMap((each) => each.ahead(nowUs)).sort((a, b) => b.order - a.order)
     const lifted: BookedAhead[] = []
     const bookAgain = (): void => bookAnew(limiter, lifted.reverse())
     try {
@@ -120,12 +121,12 @@ export class OwnedPolicy {
   }
 
   private kept(policy: Policy): Policy {
-    return policyUnderLease(policy, leaseUsOf(horizonMsFor(policy, this.longestMs)))
+    return policyUnderLease(policy, leaseUsOf(horizonMsFor(policy, this.mostHorizonMs)))
   }
 }
 
 /** In this order, each whatever becomes of those before it. @throws what the first that failed has thrown. */
-function bookAnew(limiter: PrimaryLimiter, lifted: readonly BookedAhead[]): void {
+function bookAnew(limiter: OwnedLimiter, lifted: readonly BookedAhead[]): void {
   let fault: { readonly error: unknown } | undefined
   for (const ahead of lifted) {
     const { booking } = ahead
@@ -141,16 +142,16 @@ function bookAnew(limiter: PrimaryLimiter, lifted: readonly BookedAhead[]): void
 }
 
 /** Of `allOf` the limiter of each policy. */
-export function partsOf(limiter: PrimaryLimiter): readonly PrimaryLimiter[] {
+export function partsOf(limiter: OwnedLimiter): readonly OwnedLimiter[] {
   return limiter instanceof MemoryAllOfLimiter ? limiter.parts : [limiter]
 }
 
-function isBooking(limiter: ServableLimiter): limiter is PrimaryLimiter {
-  return typeof (limiter as Partial<PrimaryLimiter>).book === 'function'
+function isBooking(limiter: ServableLimiter): limiter is OwnedLimiter {
+  return typeof (limiter as Partial<OwnedLimiter>).book === 'function'
 }
 
 /** A limiter that makes its reservations by its public verbs, as one with layers. */
-function bookingOver(limiter: ServableLimiter, nowUs: () => number): PrimaryLimiter {
+function bookingOver(limiter: ServableLimiter, nowUs: () => number): OwnedLimiter {
   const made = new WeakMap<Booking, Reservation>()
   const book = (key: Key, cost: number, mostMs: number): Booking => {
     const reservation = limiter.reserve(key, cost, { maxWait: mostMs })
@@ -160,7 +161,7 @@ function bookingOver(limiter: ServableLimiter, nowUs: () => number): PrimaryLimi
     made.set(booking, reservation)
     return booking
   }
-  const own: ServableLimiter & Pick<PrimaryLimiter, 'update' | 'book' | 'redeem' | 'giveBack'> = {
+  const own: ServableLimiter & Pick<OwnedLimiter, 'update' | 'book' | 'redeem' | 'giveBack'> = {
     get policy() {
       return limiter.policy
     },
@@ -176,5 +177,5 @@ function bookingOver(limiter: ServableLimiter, nowUs: () => number): PrimaryLimi
     redeem: ({ key }) => limiter.peek(key),
     giveBack: (booking, tokens) => made.get(booking)?.settle(booking.cost - tokens) ?? limiter.peek(booking.key),
   }
-  return own as PrimaryLimiter
+  return own as OwnedLimiter
 }

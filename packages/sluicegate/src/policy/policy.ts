@@ -53,6 +53,11 @@ export function changedPolicy(policy: Policy, change: Partial<PolicyFields>): Po
   return frozenPolicy({ ...policy, ...change })
 }
 
+/** Whether spent tokens flow back one by one; else they count until a window, a log or a holder lets them go. */
+export function isRate({ algorithm }: Pick<Policy, 'algorithm'>): boolean {
+  return algorithm === 'token-bucket' || algorithm === 'gcra'
+}
+
 /** A policy whose takes answer with permits, see {@link concurrency}. */
 export interface ConcurrencyPolicy extends Policy {
   readonly algorithm: 'concurrency'

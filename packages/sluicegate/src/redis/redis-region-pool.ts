@@ -9,8 +9,6 @@ import { REGION_SCRIPTS } from './scripts.gen.js'
 
 /** Numbers of the reply to a draw, before the batches. */
 const FIELDS = 16
-type Four = [number, number, number, number]
-type Fields = [...Four, ...Four, ...Four, ...Four]
 
 /** What a region holds of one policy's keys, in its Redis: a script of `lua/scripts/region/` for each verb. */
 export class RedisRegionPool implements RegionPool {
@@ -76,8 +74,8 @@ export class RedisRegionPool implements RegionPool {
 function drawnIn(reply: unknown): Drawn {
   if (!Array.isArray(reply) || reply.length < FIELDS) throw notUnderstood(reply)
   const numbers = reply.map(Number)
-  const [nowUs, bornUs, tokens, left, meteredUs, blockedUs, deniedUs, deniedCost, scarce, claimedUs, renewing, ...more] = numbers as Fields
-  const [rest, fullUs, pace, total, debt] = more
+  const [nowUs = 0, bornUs = 0, tokens = 0, left = 0, meteredUs = 0, blockedUs = 0, deniedUs = 0, deniedCost = 0] = numbers
+  const [scarce, claimedUs = 0, renewing, rest = 0, fullUs = 0, pace = 0, total = 0, debt = 0] = numbers.slice(8)
   const batches: Batch[] = []
   for (let at = FIELDS; at < numbers.length; at += 3) {
     batches.push({ tokens: numbers[at] as number, endUs: numbers[at + 1] as number, grantId: numbers[at + 2] as number })

@@ -22,9 +22,6 @@ import { SCRIPTS } from './scripts.gen.js'
 /** glide puts a colon after the code. */
 const WRONG_WINDOW = /WINDOW:? (\d+)/
 
-/** The part of {@link RedisScripts} that a limiter uses. */
-export type RedisCalls = ScriptCalls & Pick<RedisScripts, 'serverOf' | 'slotOf'> & Partial<Pick<RedisScripts, 'countNodes'>>
-
 /** The scripts as functions: each call runs one. `lua/steps/parts.lua` documents their KEYS, ARGV and reply. */
 export class RedisScripts implements ScriptCalls {
   private readonly runner: CommandRunner

@@ -2,15 +2,15 @@ import { checkOptions } from '../options/option-checks.js'
 import { CallGuard, NO_EVENTS } from '../shared/calls/call-guard.js'
 import { CrossSlotBackend } from '../shared/calls/cross-slot-backend.js'
 import { storeOf } from '../shared/limiter-over.js'
-import type { OpenStore, RegionStore, StoreUse } from '../shared/open-store.js'
+import type { OpenStore, StoreUse } from '../shared/open-store.js'
 import { encodingsOf } from '../shared/steps/policy-encoding.js'
-import { StepBackend } from '../shared/steps/step-backend.js'
+import { type ScriptCalls, StepBackend } from '../shared/steps/step-backend.js'
 import type { Store } from '../shared/store.js'
 import type { CommandRunner } from './command-runner.js'
 import { type HashTag, RedisKeys } from './redis-keys.js'
 import { RedisOverrides } from './redis-overrides.js'
 import { RedisRegionPool } from './redis-region-pool.js'
-import { type RedisCalls, RedisScripts } from './redis-scripts.js'
+import { RedisScripts } from './redis-scripts.js'
 import { noteName, warnAtStart, warnOfMissingListener } from './redis-warnings.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
 
@@ -57,25 +57,27 @@ export function redis(client: RedisClient, options: RedisOptions = {}): Store {
 /** The store over commands, however they are sent. */
 export function redisOver(runner: CommandRunner, { prefix = 'sluicegate', hashTag }: RedisOptions): Store {
   const keys = new RedisKeys(prefix, hashTag)
-  const place = { runner, prefix, hashTag, keys }
-  return scriptedStore(new RedisScripts(runner, keys), (use, permitOf) => ({
+  return scriptedStore(new RedisScripts(runner, keys), ({ clock, timeoutMs }, permitOf) => ({
     overridesOf: ({ name }) => new RedisOverrides(runner, keys, name),
-    regionStore: (region) => regionStore(region, place, use, permitOf),
+    regionStore: (region) => {
+      // The home may be the same server: what a region holds has names of its own.
+      const ownKeys = new RedisKeys(`${prefix}@${region}`, hashTag)
+      const scripts = new RedisScripts(runner, ownKeys)
+      // The limiter around it has the circuits: a second one would fail calls that the first one lets through to look at the server.
+      const guard = new CallGuard(scripts, clock, timeoutMs, NO_EVENTS, true)
+      return {
+        pools: ({ name }) => new RedisRegionPool(runner, ownKeys, guard, name),
+        connect: (policy, lengthOf) => new StepBackend(scripts, encodingsOf(policy, lengthOf), permitOf),
+      }
+    },
     created: (limiter) => noteName(runner, prefix, limiter),
   }))
 }
 
-/** What a Redis has beside scripts. */
-interface RedisPlace extends RedisOptions {
-  readonly runner: CommandRunner
-  readonly prefix: string
-  readonly keys: RedisKeys
-}
-
 /** Over any scripts. @param besides what the store has besides. */
 export function scriptedStore(
-  scripts: RedisCalls,
-  besides: (use: StoreUse, permitOf: PermitNames) => Omit<OpenStore, 'under'> = () => ({}),
+  scripts: ScriptCalls & Pick<RedisScripts, 'serverOf' | 'slotOf'> & Partial<Pick<RedisScripts, 'countNodes'>>,
+  besides: (use: StoreUse, permitOf: (id: number) => string) => Omit<OpenStore, 'under'> = () => ({}),
 ): Store {
   return storeOf({
     name: 'redis',
@@ -88,7 +90,7 @@ export function scriptedStore(
         under: () => ({
           places: scripts,
           crossSlot: CrossSlotBackend,
-          connect: (policy, leaseUs) => new StepBackend(scripts, encodingsOf(policy, leaseUs), permitOf),
+          connect: (policy, lengthOf) => new StepBackend(scripts, encodingsOf(policy, lengthOf), permitOf),
           ...(countNodes && { countNodes: (policies, id) => countNodes.call(scripts, policies, id) }),
         }),
       }
@@ -96,27 +98,8 @@ export function scriptedStore(
   })
 }
 
-/** The home may be the same server: what a region holds has names of its own. */
-function regionStore(
-  region: string,
-  { runner, prefix, hashTag }: RedisPlace,
-  { clock, timeoutMs }: StoreUse,
-  permitOf: PermitNames,
-): RegionStore {
-  const keys = new RedisKeys(`${prefix}@${region}`, hashTag)
-  const scripts = new RedisScripts(runner, keys)
-  // The limiter around it has the circuits: a second one would fail calls that the first one lets through to look at the server.
-  const guard = new CallGuard(scripts, clock, timeoutMs, NO_EVENTS, true)
-  return {
-    pools: ({ name }) => new RedisRegionPool(runner, keys, guard, name),
-    connect: (policy, leaseUs) => new StepBackend(scripts, encodingsOf(policy, leaseUs), permitOf),
-  }
-}
-
-type PermitNames = (id: number) => string
-
 /** Names of permits, which sort in the order of the operations of a process. */
-function permitNames(): PermitNames {
+function permitNames(): (id: number) => string {
   const process = globalThis.crypto.randomUUID()
   return (id) => `${process}:${id.toString(36).padStart(8, '0')}`
 }

@@ -6,6 +6,7 @@ import {
   type Backend,
   type Booked,
   type CancelSignal,
+  type ChargingOperation,
   type GiveBackOperation,
   isGranted,
   type LeaseRequest,
@@ -13,7 +14,7 @@ import {
 } from '../shared/backend.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
 import type { HomeLink } from './home-link.js'
-import type { Charging, RegionShare } from './region-share.js'
+import type { RegionShare } from './region-share.js'
 
 /**
  * Decides by a call to the home. While that cannot be reached the region's share decides, and no take waits to see whether the home is back
@@ -38,7 +39,7 @@ export class HomeBackend implements Backend {
         return this.orShare(
           key,
           () => this.home.execute(operation, signal),
-          () => this.share.charge(operation as Charging, signal),
+          () => this.share.charge(operation as ChargingOperation, signal),
         )
       case 'peek':
         return this.orShare(

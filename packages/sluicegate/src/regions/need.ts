@@ -1,7 +1,7 @@
 import { mostLeased } from '../lease/leasing.js'
-import type { Policy } from '../policy/policy.js'
+import { isRate, type Policy } from '../policy/policy.js'
 import type { Drawn } from '../shared/region-pool.js'
-import { isRate, PLENTY, type RegionTerms } from './region-terms.js'
+import { PLENTY, type RegionTerms } from './region-terms.js'
 
 /** A key is renewed that probably needs so many tokens while one lasts. One that needs fewer than {@link SLOW} is so before its tokens end. */
 const [WARM, SLOW] = [0.5, 16]

@@ -7,6 +7,7 @@ import {
   type Answer,
   type Backend,
   type CancelSignal,
+  type ChargingOperation,
   type GiveBackOperation,
   isGranted,
   type LeaseRequest,
@@ -15,8 +16,8 @@ import {
 import { KeptById } from '../shared/kept-by-id.js'
 import type { Batch, Drawn, RegionPool } from '../shared/region-pool.js'
 import type { HomeBackend } from './home-backend.js'
-import { grantOfPool, type PoolLeases } from './pool-grant.js'
-import type { Charging, RegionShare } from './region-share.js'
+import { grantOfPool } from './pool-grant.js'
+import type { RegionShare } from './region-share.js'
 import type { RegionTerms } from './region-terms.js'
 import type { RegionRenewals } from './renewals.js'
 
@@ -50,8 +51,8 @@ export interface PoolParts {
   readonly renewals: RegionRenewals
   /** All policies at the home. */
   readonly home: Backend
-  /** Decides what the pools cannot. */
-  readonly rest: HomeBackend
+  /** Decides what the pools cannot: the home, and while that is out the region's share. */
+  readonly homeOrShare: HomeBackend
   readonly share: RegionShare
   /** Whether a key of which the region knows nothing begins with the share, instead of waiting for the home. */
   readonly isColdAlone: boolean
@@ -68,7 +69,8 @@ export interface PoolParts {
 export class PoolBackend implements Backend {
   private readonly parts: PoolParts
   private readonly policies: readonly Policy[]
-  private readonly leases: PoolLeases = new KeptById(MOST_LEASES)
+  /** To which batch the tokens go back that this process drew for its leases. */
+  private readonly leases = new KeptById<Batch>(MOST_LEASES)
   /** What goes back to the region just now. */
   private readonly returning = new Set<Promise<unknown>>()
 
@@ -78,33 +80,35 @@ export class PoolBackend implements Backend {
   }
 
   execute(operation: Operation, signal?: CancelSignal): Promise<Answer> {
-    const { rest } = this.parts
+    const { homeOrShare } = this.parts
     switch (operation.verb) {
       case 'take':
       case 'reserve':
         return this.taken(operation, signal)
       case 'peek':
-        return operation.isAtHome ? rest.execute(operation, signal) : this.peeked(operation.key, operation.cost, signal)
+        return operation.isAtHome ? homeOrShare.execute(operation, signal) : this.peeked(operation.key, operation.cost, signal)
       case 'block':
       case 'reset':
         return this.everywhere(operation, signal)
       case 'giveBack':
         return this.gaveBack(operation, signal)
       case 'redeem':
-        return operation.charge.receipt instanceof PoolReceipt ? this.peeked(operation.key, 1, signal) : rest.execute(operation, signal)
+        return operation.charge.receipt instanceof PoolReceipt
+          ? this.peeked(operation.key, 1, signal)
+          : homeOrShare.execute(operation, signal)
       case 'refund':
         return this.madeRoom(operation, signal)
       case 'hold':
-        return operation.hold === 0 ? this.madeRoom(operation, signal) : rest.execute(operation, signal)
+        return operation.hold === 0 ? this.madeRoom(operation, signal) : homeOrShare.execute(operation, signal)
       default:
-        return rest.execute(operation, signal)
+        return homeOrShare.execute(operation, signal)
     }
   }
 
   /** The home may have room again: the region believes no denial from before. */
   private async madeRoom(operation: Operation, signal: CancelSignal | undefined): Promise<Answer> {
-    const { pools, policy, rest } = this.parts
-    const answer = await rest.execute(operation, signal)
+    const { pools, policy, homeOrShare } = this.parts
+    const answer = await homeOrShare.execute(operation, signal)
     const asked = keysUnder(policy, operation.key).map((own, part) => (pools[part] as RegionPool).addDebt(own, 0))
     await Promise.all(asked).catch(noMatter)
     return answer
@@ -112,10 +116,10 @@ export class PoolBackend implements Backend {
 
   async lease(request: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
     const { key, part, want, least, demand = want } = request
-    const { terms, leaseUs, isColdAlone, rest, renewals } = this.parts
+    const { terms, leaseUs, isColdAlone, homeOrShare, renewals } = this.parts
     const { drawn, deniedUs } = await this.draw(part, key, want, least, demand, signal)
     if (drawn.tokens === 0 && deniedUs === 0 && drawn.blockedUs === 0) {
-      const grant = isColdAlone ? undefined : await rest.leaseOrNone(request, signal)
+      const grant = isColdAlone ? undefined : await homeOrShare.leaseOrNone(request, signal)
       if (grant !== undefined) {
         if (grant.tokens < least || grant.blockedUs > 0) renewals.denied(part, key, least, grant)
         return grant
@@ -126,9 +130,9 @@ export class PoolBackend implements Backend {
   }
 
   /** Of several policies all or none: what was drawn of some goes back. */
-  private async taken(operation: Charging, signal: CancelSignal | undefined): Promise<Answer> {
+  private async taken(operation: ChargingOperation, signal: CancelSignal | undefined): Promise<Answer> {
     const { key, cost } = operation
-    const { rest, share, isColdAlone } = this.parts
+    const { homeOrShare, share, isColdAlone } = this.parts
     const demand = (operation.verb === 'take' ? operation.demand : undefined) ?? cost
     const answers = await this.drawAll(key, cost, demand, signal)
     const batches = answers.map(({ drawn }) => drawn.batches)
@@ -144,7 +148,7 @@ export class PoolBackend implements Backend {
     )
     if (isRestored !== undefined) await isRestored.catch(noMatter)
     if (operation.verb === 'take' && isColdAlone) return share.charge(operation, signal)
-    const answer = await rest.execute(operation, signal)
+    const answer = await homeOrShare.execute(operation, signal)
     if (!answer.done && answer.decision?.source !== 'outage') this.learnDenial(operation, answer)
     return answer
   }
@@ -152,7 +156,7 @@ export class PoolBackend implements Backend {
   private async peeked(key: Key, cost: number, signal: CancelSignal | undefined): Promise<Answer> {
     const answers = await this.drawAll(key, cost, undefined, signal)
     if (!answers.every(({ drawn }) => drawn.tokens >= cost) && !answers.some(isDenied)) {
-      return this.parts.rest.execute({ verb: 'peek', key, cost }, signal)
+      return this.parts.homeOrShare.execute({ verb: 'peek', key, cost }, signal)
     }
     const decision = this.decisionOf(answers, cost)
     return { done: decision.allowed, decision }
@@ -178,10 +182,10 @@ export class PoolBackend implements Backend {
 
   /** A ban is in force here at once, and for other regions with their next message. */
   private async everywhere(operation: Extract<Operation, { verb: 'block' | 'reset' }>, signal: CancelSignal | undefined): Promise<Answer> {
-    const { pools, policy, rest } = this.parts
+    const { pools, policy, homeOrShare } = this.parts
     const us = operation.verb === 'block' ? operation.us : 0
     const here = keysUnder(policy, operation.key).map((own, part) => (pools[part] as RegionPool).block(own, us))
-    const [answer] = await Promise.all([rest.execute(operation, signal), ...here])
+    const [answer] = await Promise.all([homeOrShare.execute(operation, signal), ...here])
     return answer
   }
 
@@ -190,12 +194,12 @@ export class PoolBackend implements Backend {
     const { key, charge, tokens } = operation
     if (isGranted(charge)) {
       const { grantId, part, cost } = charge
-      if (grantId > 0) return this.parts.rest.execute(operation, signal)
+      if (grantId > 0) return this.parts.homeOrShare.execute(operation, signal)
       const batch = this.leases.get(grantId)
       if (batch !== undefined) await this.giveBack(part, key as string, batch, tokens, cost)
       return { done: batch !== undefined }
     }
-    if (!(charge.receipt instanceof PoolReceipt)) return this.parts.rest.execute(operation, signal)
+    if (!(charge.receipt instanceof PoolReceipt)) return this.parts.homeOrShare.execute(operation, signal)
     await this.giveBackAll(key, charge.receipt.batches, tokens)
     return { ...(await this.peeked(key, 1, signal)), done: true }
   }
@@ -238,7 +242,7 @@ export class PoolBackend implements Backend {
     this.parts.renewals.close(Promise.all(this.returning)).catch(noMatter)
   }
 
-  private learnDenial({ key, cost }: Charging, { decision }: Answer): void {
+  private learnDenial({ key, cost }: ChargingOperation, { decision }: Answer): void {
     if (decision === undefined) return
     const denials = decision.parts ?? [decision]
     for (const [part, own] of keysUnder(this.parts.policy, key).entries()) {

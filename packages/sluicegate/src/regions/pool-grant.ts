@@ -1,22 +1,20 @@
 import type { Grant } from '../lease/grant.js'
 import { mostLeased } from '../lease/leasing.js'
-import type { Policy } from '../policy/policy.js'
+import { isRate, type Policy } from '../policy/policy.js'
 import { newOperationId } from '../shared/backend.js'
 import type { KeptById } from '../shared/kept-by-id.js'
 import type { Batch, Drawn } from '../shared/region-pool.js'
-import { isRate, PLENTY, type RegionTerms } from './region-terms.js'
+import { PLENTY, type RegionTerms } from './region-terms.js'
 
 /** How long after their end tokens of a lease may come back. */
 const KEPT_US = 60_000_000
-
-/** Where tokens go back that this process drew for its leases: to the oldest batch, by the id of the lease. */
-export type PoolLeases = KeptById<Batch>
 
 /**
  * Drawn tokens as a grant to this process. It holds them for `leaseUs` at most, and returns those left. Those of a rate flow back at the home by
  * themselves: with plenty there they are not worth a call.
  *
  * @param deniedUs how long the key is denied where nothing was drawn.
+ * @param leases remembers, by the id of the lease, the oldest batch: its tokens go back to that.
  */
 export function grantOfPool(
   { nowUs, tokens, batches, left, rest, blockedUs, fullUs, isScarce }: Drawn,
@@ -24,7 +22,7 @@ export function grantOfPool(
   policy: Policy,
   terms: RegionTerms,
   leaseUs: number,
-  leases: PoolLeases,
+  leases: KeptById<Batch>,
 ): Grant {
   const budget = Math.min(1, (left + rest) / Math.max(1, mostLeased(policy, terms.leaseUs)))
   return {
@@ -44,7 +42,7 @@ export function grantOfPool(
 }
 
 /** @returns the id of the lease, below 0: those of the home are above it. */
-function kept(leases: PoolLeases, oldest: Batch, nowUs: number): number {
+function kept(leases: KeptById<Batch>, oldest: Batch, nowUs: number): number {
   const id = -newOperationId()
   leases.set(id, oldest, oldest.endUs + KEPT_US, nowUs)
   return id

@@ -30,17 +30,10 @@ const NEW_KEY = {
   metered: 0,
 }
 
-/** Tokens of a {@link RegionKey}. */
-interface HeldBatch {
-  tokens: number
-  readonly finish: number
-  readonly id: number
-}
-
 /** What a region holds of one key, in a store that only keeps values: twin of `lua/steps/region-key.lua` and `lua/scripts/region/`. */
 export class RegionKey {
   protected key: typeof NEW_KEY
-  protected batches: HeldBatch[]
+  protected batches: { tokens: number; readonly finish: number; readonly id: number }[]
 
   /** @param saved what {@link RegionKey.saved} was. */
   constructor(saved?: string) {

@@ -8,8 +8,9 @@ import { RegionWorld, type SimRegion } from 'sluicegate-testkit/regions/region-w
 import { fixedWindow, manualClock, slidingWindow } from '../index.js'
 import type { Backend } from '../shared/backend.js'
 import type { RegionPool } from '../shared/region-pool.js'
+import { RegionCounts } from './region-share.js'
 import { regionTermsOf } from './region-terms.js'
-import { noCounts, RegionRenewals } from './renewals.js'
+import { RegionRenewals } from './renewals.js'
 
 const SEEDS = shortOrLong(12, 25)
 const LIMIT = 1000
@@ -39,11 +40,11 @@ test('what processes bring back until a moment after the end of tokens goes back
     },
   }
   const renewals = new RegionRenewals(
-    [{ policy, pool: pool as RegionPool, home, demand: home }],
+    [{ policy, pool: pool as RegionPool, home, share: undefined, demand: home }],
     regionTermsOf(policy),
     { isEager: true, share: { takeDebt: async () => 0, payDebt: async () => undefined } },
     clock,
-    noCounts(),
+    new RegionCounts(),
   )
   const draw = { want: 7, least: 1, demand: 7, leadUs: 250_000, foreseenUs: 0 }
   assert.ok(renewals.drew(0, 'k', at().draw(draw), true))
@@ -79,8 +80,8 @@ test('a debt that a renewal has paid is not owed once more when the region does 
     execute: async () => ({ done: true }),
   }
   const share = { takeDebt: async () => 5, payDebt: async () => undefined }
-  const part = { policy, pool: pool as RegionPool, home, demand: home }
-  const renewals = new RegionRenewals([part], regionTermsOf(policy), { isEager: true, share }, clock, noCounts())
+  const part = { policy, pool: pool as RegionPool, home, share: undefined, demand: home }
+  const renewals = new RegionRenewals([part], regionTermsOf(policy), { isEager: true, share }, clock, new RegionCounts())
   renewals.drew(0, 'k', twin.draw({ want: 1, least: 1, demand: 1, leadUs: 250_000, foreseenUs: 0 }), true)
   await turns()
   clock.advance(20)

@@ -4,31 +4,36 @@ import { holdsPermits } from '../decision/permit.js'
 import { keysUnder, nameOf } from '../key.js'
 import type { Key, Limiter } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
-import { type Answer, type Backend, type Booked, type CancelSignal, type Operation, passed } from '../shared/backend.js'
+import {
+  type Answer,
+  type Backend,
+  type Booked,
+  type CancelSignal,
+  type ChargingOperation,
+  type Operation,
+  passed,
+} from '../shared/backend.js'
 import type { LocalShare } from '../shared/outage/local-share.js'
 import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
 import type { RegionPool } from '../shared/region-pool.js'
 import type { Clock } from '../time/clock.js'
 
 /** Counts since the limiter was created, under all its policies. */
-export interface RegionCounts {
+export class RegionCounts {
   /** Renewals that the home answered. */
-  renewals: number
+  renewals = 0
   /** Tokens that they brought to the region. */
-  tokens: number
+  tokens = 0
   /** Renewals that the home did not answer. */
-  failed: number
+  failed = 0
   /** Tokens admitted without the home that were charged there since. */
-  charged: number
+  charged = 0
 }
 
 /** How long a take is denied that nothing decides: neither the home, nor a share of this region. */
 const CLOSED_RETRY_MS = 1000
 /** More keys that owe are charged by their renewals alone. */
 const MOST_OWING = 10_000
-
-/** What charges or reserves tokens. */
-export type Charging = Extract<Operation, { verb: 'take' | 'reserve' }>
 
 /** The region's share of a policy, kept in the region's store. */
 export class ShareBackend {
@@ -108,11 +113,15 @@ export class ShareBackend {
 }
 
 /** One policy of those that a region shares with others. */
-export interface SharePart {
+export interface RegionPart {
+  readonly policy: Policy
+  /** What the region holds of its keys. */
   readonly pool: RegionPool
-  /** This policy alone, at the home and in the region. */
+  /** This policy alone, at the home and in the region; undefined where the share is 0. */
   readonly home: Backend
   readonly share: ShareBackend | undefined
+  /** Where the home counts the demand of all regions for it: {@link demandPolicy}. */
+  readonly demand: Backend
 }
 
 /** What the share gave back needs. */
@@ -128,7 +137,7 @@ class ShareReceipt {
 export class RegionShare {
   private readonly policy: Policy
   private readonly whole: ShareBackend | undefined
-  private readonly parts: readonly SharePart[]
+  private readonly parts: readonly RegionPart[]
   private readonly counts: Pick<RegionCounts, 'charged' | 'failed'>
   private readonly isOfPermits: boolean
   /** Keys of which this process admitted something, by their text, and since when the region's store knows them. */
@@ -138,7 +147,7 @@ export class RegionShare {
   constructor(
     policy: Policy,
     whole: ShareBackend | undefined,
-    parts: readonly SharePart[],
+    parts: readonly RegionPart[],
     counts: Pick<RegionCounts, 'charged' | 'failed'>,
   ) {
     this.policy = policy
@@ -154,7 +163,7 @@ export class RegionShare {
   }
 
   /** A reservation is for now, or not at all. */
-  async charge(operation: Charging, signal?: CancelSignal): Promise<Answer> {
+  async charge(operation: ChargingOperation, signal?: CancelSignal): Promise<Answer> {
     if (this.whole === undefined) return this.closed()
     const { verb, key, cost } = operation
     const answer = await this.whole.execute(verb === 'take' ? operation : { ...operation, maxWaitUs: 0 }, signal)
@@ -222,7 +231,7 @@ export class RegionShare {
 
   /** Takes the debt of a key, which the caller charges at the home: what the region admitted without it and has not refilled since. */
   async takeDebt(part: number, key: string): Promise<number> {
-    const { pool, share } = this.parts[part] as SharePart
+    const { pool, share } = this.parts[part] as RegionPart
     const debt = await pool.takeDebt(key)
     if (debt === 0) return 0
     const [spent = debt] = (await share?.spentOf(key).catch(() => undefined)) ?? []
@@ -233,7 +242,7 @@ export class RegionShare {
   async payDebt(part: number, key: string, tokens: number): Promise<void> {
     if (tokens === 0) return
     try {
-      await (this.parts[part] as SharePart).home.execute({ verb: 'penalize', key, tokens })
+      await (this.parts[part] as RegionPart).home.execute({ verb: 'penalize', key, tokens })
       this.counts.charged += tokens
     } catch {
       this.counts.failed++
@@ -265,7 +274,7 @@ export class RegionShare {
   }
 
   private addDebt(key: Key, tokensOf: (part: number) => number): Promise<number[]> {
-    return Promise.all(keysUnder(this.policy, key).map((own, part) => (this.parts[part] as SharePart).pool.addDebt(own, tokensOf(part))))
+    return Promise.all(keysUnder(this.policy, key).map((own, part) => (this.parts[part] as RegionPart).pool.addDebt(own, tokensOf(part))))
   }
 
   private closed(): Answer {

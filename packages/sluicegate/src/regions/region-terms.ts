@@ -1,6 +1,6 @@
-import type { Policy } from '../policy/policy.js'
+import { isRate, type Policy } from '../policy/policy.js'
 import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
-import type { RegionMode } from '../shared/region-stats.js'
+import type { RegionStats } from '../shared/region-stats.js'
 
 /** How long tokens of a region last, at most and at least, in microseconds. */
 const [LONGEST_US, SHORTEST_US] = [4_000_000, 2_000_000]
@@ -19,7 +19,7 @@ export const PLENTY = 0.75
 
 /** Constants of a policy, the same in all regions. */
 export interface RegionTerms {
-  readonly mode: RegionMode
+  readonly mode: RegionStats['mode']
   /** Why tokens are not held ahead; undefined where they are. */
   readonly why?: string | undefined
   /** How long a region may spend a token, in microseconds by the home's clock; 0 where it holds none. */
@@ -88,8 +88,4 @@ function spanUs(policy: Policy): number {
 function leasesOf(policy: Policy): number {
   if (isRate(policy)) return LEASES_OF_BURST
   return policy.algorithm === 'sliding-log' ? LEASES_OF_LOG : LEASES_OF_WINDOW
-}
-
-export function isRate({ algorithm }: Policy): boolean {
-  return algorithm === 'token-bucket' || algorithm === 'gcra'
 }

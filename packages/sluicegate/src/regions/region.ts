@@ -1,13 +1,11 @@
 import { PolicyError } from '../errors.js'
-import type { Policy } from '../policy/policy.js'
 import { storeOf } from '../shared/limiter-over.js'
-import type { OpenStore, StoreUse } from '../shared/open-store.js'
+import type { OpenStore, RegionStore, StoreUse } from '../shared/open-store.js'
 import { checkStore, OPEN, type Store } from '../shared/store.js'
 import { preciseClock } from '../time/clock.js'
-import { Region, type RegionPools } from './region-connect.js'
+import { RegionBackends } from './region-backends.js'
 import { checkedRegion, type RegionOptions, type RegionSettings } from './region-options.js'
 import { shareOfRegion } from './region-share.js'
-import { StoredPool } from './stored-pool.js'
 
 const STORES = 'give redis(client), postgres(pool) or casStore(mine)'
 /** Overrides of a home may be so much older than `maxAge` while they are checked. */
@@ -41,12 +39,12 @@ export function region(given: RegionOptions): Store {
         under: (policy, horizonMs) => {
           const { crossSlot: _, ...own } = local.under(policy, horizonMs)
           const parts = { home: home.under(policy, horizonMs), store, options, horizonMs, clock: use.clock }
-          const made = new Region(parts, policy)
+          const backends = new RegionBackends(parts, policy)
           return {
             ...own,
-            region: made,
-            connect: (each) => made.connect(each),
-            countedShare: (counted) => shareOfRegion(counted(), made.share),
+            region: backends,
+            connect: (each) => backends.connect(each),
+            countedShare: (counted) => shareOfRegion(counted(), backends.share),
           }
         },
       }
@@ -54,15 +52,17 @@ export function region(given: RegionOptions): Store {
   })
 }
 
-interface OpenedStores {
-  readonly local: OpenStore
-  readonly home: OpenStore
-  /** What the local one keeps for the region. */
-  readonly store: RegionPools
-}
-
-/** @throws {PolicyError} `OPTION_INVALID`, also each time the stores are opened. */
-function openersOf({ name, local, home, timeoutMs }: RegionSettings): (use: StoreUse) => OpenedStores {
+/**
+ * Opens both stores for a limiter. `store`: what the local one keeps for the region.
+ *
+ * @throws {PolicyError} `OPTION_INVALID`, also each time the stores are opened.
+ */
+function openersOf({
+  name,
+  local,
+  home,
+  timeoutMs,
+}: RegionSettings): (use: StoreUse) => { local: OpenStore; home: OpenStore; store: RegionStore } {
   const [openLocal, openHome] = [opener('local', local), opener('home', home)]
   return (use) => {
     const here = openLocal(use)
@@ -72,9 +72,7 @@ function openersOf({ name, local, home, timeoutMs }: RegionSettings): (use: Stor
     if (there.isHomeable !== true) {
       throw new PolicyError('OPTION_INVALID', 'home', home, `cannot be ${home.name}: ${STORES}`)
     }
-    const { pools, connect } = store
-    const poolOf = typeof pools === 'function' ? pools : (policy: Policy) => new StoredPool(pools.calls, (key) => pools.keyOf(policy, key))
-    return { local: here, home: there, store: { poolOf, connect } }
+    return { local: here, home: there, store }
   }
 }
 

@@ -2,12 +2,12 @@ import type { Grant } from '../lease/grant.js'
 import { surelyUs } from '../lease/leasing.js'
 import type { Policy } from '../policy/policy.js'
 import { slidingWindow } from '../policy/single-policy.js'
-import { type Backend, newOperationId } from '../shared/backend.js'
+import { newOperationId } from '../shared/backend.js'
 import type { Draw, Drawn, HomeAnswer, RegionPool } from '../shared/region-pool.js'
 import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
 import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
 import { deniedUsOf, isDue, isSlowlyUsed, wantedOf } from './need.js'
-import type { RegionCounts, RegionShare } from './region-share.js'
+import type { RegionCounts, RegionPart, RegionShare } from './region-share.js'
 import type { RegionTerms } from './region-terms.js'
 
 /** Renewals of so long are one message, and meanwhile keys that would fall due within {@link EAGER_US} join it. */
@@ -30,16 +30,6 @@ const [LEAST_STEP_US, STEP_KNOWN_US] = [1_000_000, 3_000_000]
 /** The most demand that one message reports. */
 const MOST_DEMAND = 1e8
 
-/** What renewals of one policy at the home use. */
-export interface RenewalPart {
-  readonly policy: Policy
-  readonly pool: RegionPool
-  /** This policy alone at the home. */
-  readonly home: Backend
-  /** {@link demandPolicy} at the home. */
-  readonly demand: Backend
-}
-
 /** A key to be renewed. */
 interface DueKey {
   readonly part: number
@@ -53,27 +43,15 @@ interface DueKey {
 }
 
 /** Tokens of a window that a renewal brought. */
-interface Given {
+interface Brought {
   readonly part: number
   readonly key: string
   readonly endUs: number
   readonly grantId: number
 }
 
-/** How a region renews. */
-export interface RenewalRules {
-  /** Where the region admits tokens without the home. */
-  readonly share: Pick<RegionShare, 'takeDebt' | 'payDebt'>
-  /** Whether keys of any pace are renewed: takes never go to the home. */
-  readonly isEager: boolean
-}
-
 /** What a home's answer says when it brings no tokens. */
 type Denial = Pick<Grant, 'untilFreeUs' | 'blockedUs' | 'remaining' | 'untilNewUs'>
-
-export function noCounts(): RegionCounts {
-  return { renewals: 0, tokens: 0, failed: 0, charged: 0 }
-}
 
 /**
  * Brings tokens from the home to the region's store, in the background: no take waits for it. Keys that fall due at about the same
@@ -84,14 +62,17 @@ export function noCounts(): RegionCounts {
  */
 export class RegionRenewals {
   private readonly counts: RegionCounts
-  private readonly parts: readonly RenewalPart[]
+  private readonly parts: readonly RegionPart[]
   private readonly terms: RegionTerms
-  private readonly rules: RenewalRules
+  /** Where the region admits tokens without the home. */
+  private readonly share: Pick<RegionShare, 'takeDebt' | 'payDebt'>
+  /** Whether keys of any pace are renewed: takes never go to the home. */
+  private readonly isEager: boolean
   private readonly ticker: Ticker
   private readonly alarm: Alarm
   private readonly alert: Alert
   /** What goes back to the home when its time has come. */
-  private readonly reclaims = new Map<Alert, Given>()
+  private readonly reclaims = new Map<Alert, Brought>()
   private readonly keeps = new Set<Alert>()
   private due: DueKey[] = []
   /** Keys that this process is about to claim. */
@@ -103,9 +84,16 @@ export class RegionRenewals {
   private aheadSinceUs = 0
 
   /** @param counts are counted on. */
-  constructor(parts: readonly RenewalPart[], terms: RegionTerms, rules: RenewalRules, clock: Clock, counts: RegionCounts) {
+  constructor(
+    parts: readonly RegionPart[],
+    terms: RegionTerms,
+    { share, isEager }: { readonly share: Pick<RegionShare, 'takeDebt' | 'payDebt'>; readonly isEager: boolean },
+    clock: Clock,
+    counts: RegionCounts,
+  ) {
     this.counts = counts
-    this.rules = rules
+    this.share = share
+    this.isEager = isEager
     this.parts = parts
     this.terms = terms
     this.ticker = tickerOf(clock)
@@ -137,7 +125,7 @@ export class RegionRenewals {
   drew(part: number, key: string, drawn: Drawn, isDemand: boolean): boolean {
     this.sawTime(drawn.nowUs)
     const leadUs = this.leadUs + (this.due.length > 0 ? EAGER_US : 0)
-    if (!isDue(drawn, this.terms, leadUs, this.rules.isEager)) return false
+    if (!isDue(drawn, this.terms, leadUs, this.isEager)) return false
     if (isDemand) void this.claim(part, key, drawn, leadUs, false)
     return true
   }
@@ -200,11 +188,11 @@ export class RegionRenewals {
     this.reclaims.clear()
     for (const [alert] of left) this.alarm.clear(alert)
     await returned
-    for (const [, given] of left) this.reclaim(given).catch(noMatter)
+    for (const [, brought] of left) this.reclaim(brought).catch(noMatter)
   }
 
   private poolOf(part: number): RegionPool {
-    return (this.parts[part] as RenewalPart).pool
+    return (this.parts[part] as RegionPart).pool
   }
 
   private renewAll(): void {
@@ -215,10 +203,10 @@ export class RegionRenewals {
 
   private async renew(due: DueKey): Promise<void> {
     const { part, key, drawn, claimedUs, sentUs } = due
-    const { pool, home, policy } = this.parts[part] as RenewalPart
+    const { pool, home, policy } = this.parts[part] as RegionPart
     const [need, want] = wantedOf(drawn, policy, this.terms, this.leadUs)
     // The take that set off the renewal may have been admitted without the home since.
-    let debt = drawn.debt > 0 || this.rules.isEager ? await this.rules.share.takeDebt(part, key).catch(() => 0) : 0
+    let debt = drawn.debt > 0 || this.isEager ? await this.share.takeDebt(part, key).catch(() => 0) : 0
     const atUs = this.ticker.read()
     const demand = drawn.isScarce ? this.demandOf(due) : undefined
     try {
@@ -240,9 +228,9 @@ export class RegionRenewals {
       const endUs = await pool.refill(key, { ...answer, claimedUs, tokens, endsUs, agoUs, grantId, total })
       if (tokens > 0 && !grant.flowsBack && grant.id !== undefined && !endsWithWindow(grant, this.terms))
         this.reclaimLater({ part, key, endUs, grantId: grant.id }, endsUs - agoUs)
-      const isKept = tokens > 0 && !due.isKept && !this.rules.isEager && isSlowlyUsed(drawn, this.terms)
+      const isKept = tokens > 0 && !due.isKept && !this.isEager && isSlowlyUsed(drawn, this.terms)
       if (isKept) this.keepLater(part, key, endsUs - agoUs)
-      await this.rules.share.payDebt(part, key, debt)
+      await this.share.payDebt(part, key, debt)
     } catch {
       this.counts.failed++
       await pool.addDebt(key, debt).catch(noMatter)
@@ -251,7 +239,7 @@ export class RegionRenewals {
 
   /** Reports the demand of this region to the home, which answers with the demand of all regions. */
   private async demandOf({ part, key, drawn: { pace, nowUs, claimedUs } }: DueKey): Promise<number | undefined> {
-    const { demand } = this.parts[part] as RenewalPart
+    const { demand } = this.parts[part] as RegionPart
     const cost = Math.min(MOST_DEMAND, Math.round(pace * Math.min(nowUs - claimedUs, DEMAND_WINDOW_MS * 1000)))
     if (cost < 1) return undefined
     try {
@@ -263,17 +251,17 @@ export class RegionRenewals {
   }
 
   /** When tokens have ended, and the window goes on, those left go back to the home: others may use them. */
-  private reclaimLater(given: Given, lastUs: number): void {
+  private reclaimLater(brought: Brought, lastUs: number): void {
     const alert = alertOf(() => {
       this.reclaims.delete(alert)
-      this.reclaim(given).catch(noMatter)
+      this.reclaim(brought).catch(noMatter)
     })
-    this.reclaims.set(alert, given)
+    this.reclaims.set(alert, brought)
     this.alarm.set(alert, this.ticker.read() + Math.max(0, Math.ceil(lastUs)) + RECLAIMED_US, 0)
   }
 
-  private async reclaim({ part, key, endUs, grantId }: Given): Promise<void> {
-    const { pool, home } = this.parts[part] as RenewalPart
+  private async reclaim({ part, key, endUs, grantId }: Brought): Promise<void> {
+    const { pool, home } = this.parts[part] as RegionPart
     const tokens = await pool.reclaim(key, endUs)
     if (tokens > 0) await home.execute({ verb: 'giveBack', key, charge: { grantId, part: 0, cost: tokens }, tokens })
   }

@@ -36,7 +36,7 @@ import { Reservations } from './waiting/reservations.js'
 import { SharedWaiting } from './waiting/shared-waiting.js'
 
 /** Counts and publishes the decisions that callers get, each once, wherever it was made. */
-export class DecisionStats {
+class DecisionStats {
   admittedTokens = 0
   outageTokens = 0
   readonly counter = new DecisionCounter()

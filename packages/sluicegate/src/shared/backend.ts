@@ -54,6 +54,9 @@ export interface ReserveOperation {
   readonly isWait?: boolean
 }
 
+/** What charges or reserves tokens. */
+export type ChargingOperation = TakeOperation | ReserveOperation
+
 /** The one way back for what was charged. */
 export interface GiveBackOperation {
   readonly verb: 'giveBack'

@@ -33,7 +33,13 @@ const UNSAID = {
 const UNSAID_OPEN = { timeoutMs: undefined, overridesOf: undefined, besideMs: undefined, isKnownByName: false, created: undefined }
 const ADVICE = "raise lease in all processes, or use mode 'exact'"
 
-/** A store, which brings the limiter over it along: what keeps everything in memory has none of this. */
+/**
+ * A store, which brings the limiter over it along: what keeps everything in memory has none of this. A limiter over it is made this way:
+ *
+ * 1. `createLimiter` calls the store's `[LIMITER]`, which is `limiterOver`: it checks the options, and opens the store for this limiter.
+ * 2. `layeredShared` calls `make` for the limiter's policy, and for each tier when that is needed, and puts the layers around them.
+ * 3. `make` asks the opened store what it is under that policy (`PolicyStore`), and makes the {@link BackedLimiter} of it.
+ */
 export function storeOf(kind: StoreKind): Store {
   const { name, open } = kind
   return { name, [OPEN]: open, [LIMITER]: (policy, options) => limiterOver(kind, policy, options as SharedOptions) }
@@ -57,7 +63,7 @@ function limiterOver({ name, refused = {}, open }: StoreKind, policy: Policy, gi
   const idOf = (): string => (id ??= newNodeId())
   const make: SharedMaker['make'] = (each, override) => {
     const horizonMs = leasedHorizonMs(each, options)
-    return limiterUnder({ ...UNSAID, ...opened.under(each, horizonMs, override) }, each, { ...whole, horizonMs, idOf })
+    return limiterUnder({ ...UNSAID, ...opened.under(each, horizonMs, override) }, each, { ...whole, horizonMs }, idOf)
   }
   const overridesOf: SharedMaker['overridesOf'] = (staleMs, now) => {
     const kept = opened.overridesOf?.(own)
@@ -70,10 +76,18 @@ function limiterOver({ name, refused = {}, open }: StoreKind, policy: Policy, gi
   return limiter
 }
 
-type PolicyOptions = Omit<SharedOptions, 'timeout'> &
-  Pick<BackedLimiterParts, 'clock' | 'horizonMs' | 'timeoutMs'> & { readonly idOf: () => string }
-
-function limiterUnder(store: PolicyStore, policy: Policy, { idOf, clock, horizonMs, timeoutMs, ...options }: PolicyOptions): BackedLimiter {
+/** @param idOf names the limiter among those that share its policy. */
+function limiterUnder(
+  store: PolicyStore,
+  policy: Policy,
+  {
+    clock,
+    horizonMs,
+    timeoutMs,
+    ...options
+  }: Omit<SharedOptions, 'timeout'> & Pick<BackedLimiterParts, 'clock' | 'horizonMs' | 'timeoutMs'>,
+  idOf: () => string,
+): BackedLimiter {
   const names = (policy.policies ?? [policy]).map(({ name }) => name)
   const counted = (): LocalShare => shareCountedBy(store.countNodes, names, idOf, store.clock ?? clock)
   const parts: BackedLimiterParts = {
@@ -81,7 +95,7 @@ function limiterUnder(store: PolicyStore, policy: Policy, { idOf, clock, horizon
     lateAdvice: ADVICE,
     ...store,
     horizonMs: store.horizonMs ?? horizonMs,
-    connect: (each, leaseUs) => store.connect(each, leaseUs),
+    connect: (each, lengthOf) => store.connect(each, lengthOf),
     policy,
     options,
     timeoutMs,

@@ -44,7 +44,7 @@ export interface OpenStore {
 /** What a {@link BackedLimiter} is made of that depends on the store alone. */
 export interface PolicyStore extends Partial<Pick<BackedLimiterParts, 'lateAdvice' | 'isMadeLate' | 'region' | 'clock'>> {
   /** The backend of a policy, without timeouts. */
-  connect(policy: Policy, leaseUs: LeaseLength): Backend
+  connect(policy: Policy, lengthOf: LeaseLength): Backend
   /** Where keys are, as far as that is known. */
   readonly places: CallPlaces
   /** Of a store that charges several keys together only in one place. */

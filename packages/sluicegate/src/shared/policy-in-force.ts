@@ -18,15 +18,14 @@ import type { LateAnswers } from './takes/late-answers.js'
 import { LeaseTable } from './takes/lease-table.js'
 import { LeasedAllOf } from './takes/leased-all-of.js'
 import { type LeasedTakes, SingleLeasedTakes } from './takes/leased-takes.js'
-import type { InForce } from './takes/waiting-takes.js'
 
 /** The length of a lease of a policy, or of a policy of `allOf`, in microseconds; 0 where it is not leased. */
 export type LeaseLength = (policy: Policy) => number
 
 /** What a shared limiter keeps under every policy. */
 export interface SharedBase {
-  /** The backend of a policy, without timeouts. */
-  readonly connect: (policy: Policy, leaseUs: LeaseLength) => Backend
+  /** The backend of a policy, without timeouts. @param lengthOf the lease of each of its policies. */
+  readonly connect: (policy: Policy, lengthOf: LeaseLength) => Backend
   /** Of a backend with hash slots. */
   readonly crossSlot?: typeof CrossSlotBackend | undefined
   readonly guard: CallGuard
@@ -54,7 +53,7 @@ export interface SharedParts {
 }
 
 /** The policy that is in force, with what decides under it. */
-export class PolicyInForce implements InForce {
+export class PolicyInForce {
   parts: SharedParts
   /** Grows with each change of the numbers: what was charged before it may have been forgiven, and does not come back. */
   generation = 0
@@ -93,7 +92,7 @@ function numbersOf({ name, ...numbers }: Policy): string {
   return JSON.stringify({ ...numbers, policies: numbers.policies?.map(numbersOf) })
 }
 
-function partsOver(base: SharedBase, inForce: InForce, policy: Policy, horizonMs: number): SharedParts {
+function partsOver(base: SharedBase, inForce: PolicyInForce, policy: Policy, horizonMs: number): SharedParts {
   const { connect, crossSlot: CrossSlot, guard, outage } = base
   const policies = policy.policies ?? [policy]
   const canLease = base.isLeased?.(policy) ?? true
@@ -110,7 +109,7 @@ function partsOver(base: SharedBase, inForce: InForce, policy: Policy, horizonMs
   return { policy, guard, outage, backend, fallback, leases, leaseUs }
 }
 
-function leasesOver(backend: Backend, base: SharedBase, inForce: InForce, policy: Policy, horizonMs: number): LeasedTakes {
+function leasesOver(backend: Backend, base: SharedBase, inForce: PolicyInForce, policy: Policy, horizonMs: number): LeasedTakes {
   const { guard, late, clock, maxKeys } = base
   const policies = policy.policies ?? [policy]
   const leaseUs = leaseUsOf(horizonMs)

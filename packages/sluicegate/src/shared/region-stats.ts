@@ -1,6 +1,3 @@
-/** How the budget of a policy is used in regions: by tokens that a region holds ahead of need, by a fixed share, or by takes at the home. */
-export type RegionMode = 'tokens' | 'share' | 'home'
-
 /** How a limiter with a home elsewhere does, since it was created. */
 export interface RegionStats {
   readonly region: string
@@ -8,7 +5,7 @@ export interface RegionStats {
    * `tokens`: the region holds tokens ahead of need. A policy too small for that: `home`, where the home decides each take, or `share`, where
    * the region has a fixed share of the policy.
    */
-  readonly mode: RegionMode
+  readonly mode: 'tokens' | 'share' | 'home'
   /** Why it is not `tokens`. */
   readonly why?: string | undefined
   /** Calls that the home answered, and those that it did not. */

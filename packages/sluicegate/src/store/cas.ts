@@ -71,12 +71,12 @@ function under(store: CasStore, lanes: StoreLanes, prefix: string, { isHome = fa
       connectionsOpened: () => (store.connectionsOpened === undefined ? 0 : store.connectionsOpened()),
     },
     ...(hasTransactions ? {} : { crossSlot: CrossSlotBackend }),
-    connect: (policy, leaseUs) => {
-      if (policy.policies !== undefined && !hasTransactions && (isHome || policy.policies.some((part) => leaseUs(part) === 0))) {
+    connect: (policy, lengthOf) => {
+      if (policy.policies !== undefined && !hasTransactions && (isHome || policy.policies.some((part) => lengthOf(part) === 0))) {
         const mend = isHome ? `it cannot charge the policies of ${policy.name} together: give them a limiter each` : MUST_BE_LEASED
         throw new PolicyError('CROSS_SLOT', 'store', store.name, `has no transactions (swapAll), so ${mend}`)
       }
-      return backendIn(lanes, policy, leaseUs, prefix, isHome ? undefined : inForce)
+      return backendIn(lanes, policy, lengthOf, prefix, isHome ? undefined : inForce)
     },
   }
 }

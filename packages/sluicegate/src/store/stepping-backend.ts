@@ -30,13 +30,14 @@ export function backendIn(
 class SteppingBackend implements Backend {
   private readonly steps: StepBackend
   private readonly swaps: StoreBackend
-  /** Leases that were swapped, by the numbers of their grants: their tokens go back the same way. */
+
   constructor(steps: StepBackend, swaps: StoreBackend) {
     this.steps = steps
     this.swaps = swaps
   }
 
   execute(operation: Operation, signal?: CallerSignal): Promise<Answer> {
+    // What was swapped goes back the same way.
     if (operation.verb === 'giveBack' && this.swaps.hasCharged(operation.charge)) return this.swaps.execute(operation, signal)
     return this.steps.execute(operation, signal).catch((error) => {
       if (error instanceof NoSteps) return this.swaps.execute(operation, signal)

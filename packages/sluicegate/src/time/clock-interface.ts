@@ -9,6 +9,9 @@ export interface Clock {
   after?(ms: number, fn: () => void): () => void
 }
 
+/** Calls `fn` once, `ms` from now; the returned function cancels it. */
+export type After = NonNullable<Clock['after']>
+
 /**
  * A clock that moves only by {@link ManualClock.advance} and {@link ManualClock.set}, which fire its timers. A worker thread that attaches a
  * handle reads the same time; its timers fire as soon as it notices the move.

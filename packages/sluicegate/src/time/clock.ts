@@ -4,7 +4,7 @@ import type { Clock, ManualClock } from './clock-interface.js'
 import { manualOver } from './manual-clock.js'
 import { type MachineTime, machineTime, Suspension } from './suspension.js'
 
-export type { Clock, ManualClock } from './clock-interface.js'
+export type { After, Clock, ManualClock } from './clock-interface.js'
 
 /** The clock in a handle, so that a worker thread reads the same time. */
 export type ClockHandle =

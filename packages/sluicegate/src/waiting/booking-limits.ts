@@ -1,7 +1,7 @@
 import type { Decision } from '../decision/decision.js'
 import { nameOf } from '../key.js'
 import type { Key } from '../limiter.js'
-import type { Policy } from '../policy/policy.js'
+import { isRate, type Policy } from '../policy/policy.js'
 import type { Alarm } from './alarm.js'
 import type { Booking, BookingService } from './reserving.js'
 
@@ -147,7 +147,7 @@ class BookingHorizon {
     if (algorithm === 'sliding-window') return Math.ceil(2 * windowUs - (nowUs % windowUs))
     // A log counts in ticks, a rate in units: both round up.
     const slackUs = algorithm === 'fixed-window' ? 0 : windowUs / 64
-    const bursts = algorithm === 'token-bucket' || algorithm === 'gcra' ? Math.max(1, burst / limit) : 1
+    const bursts = isRate(this.policy) ? Math.max(1, burst / limit) : 1
     return Math.ceil(windowUs * bursts + slackUs)
   }
 
@@ -162,7 +162,7 @@ class BookingHorizon {
   allPassedUs(firstUs: number, first: number, tokens: number): number {
     const { algorithm, calendar } = this.policy
     const { windowUs, limit } = this
-    if (algorithm === 'token-bucket' || algorithm === 'gcra') return firstUs + Math.floor(((tokens - first) * windowUs) / limit)
+    if (isRate(this.policy)) return firstUs + Math.floor(((tokens - first) * windowUs) / limit)
     const windows = Math.ceil(tokens / limit) - 1
     if (windows <= 0) return firstUs
     if (calendar !== undefined) return firstUs + Math.floor((windows - 1) * windowUs * SHORTEST_CALENDAR)

@@ -12,14 +12,6 @@ import type { Booking, BookingService } from './reserving.js'
 import { TurnQueues } from './turn-queues.js'
 import { Waiter } from './waiter.js'
 
-/** Releases in the limiter's memory. */
-interface Releases {
-  /** A count that changes with every release that `key` may profit from. */
-  countOf(key: Key): () => number
-  /** Where releases are counted, in the limiter's memory. */
-  words(): readonly ReleaseWords[]
-}
-
 /** What {@link Waiting} is made of. */
 export interface WaitingParts<Answer extends Decision> {
   readonly service: BookingService<Answer>
@@ -27,8 +19,13 @@ export interface WaitingParts<Answer extends Decision> {
   readonly clock: Clock
   /** How many callers may wait at once. */
   readonly maxWaiting: number
-  /** Releases of other threads. */
-  readonly releases?: Releases
+  /** Releases, also of other threads. */
+  readonly releases?: {
+    /** A count that changes with every release that `key` may profit from. */
+    countOf(key: Key): () => number
+    /** Where releases are counted, in the limiter's memory. */
+    words(): readonly ReleaseWords[]
+  }
 }
 
 /**
@@ -51,7 +48,7 @@ export class Waiting<Answer extends Decision> {
   private readonly booked: BookedWaiters<Answer>
   private readonly turns: TurnQueues<Answer>
   private readonly aborts = new AbortWatch()
-  private readonly releases: Releases | undefined
+  private readonly releases: WaitingParts<Answer>['releases']
   /** Made for the first queued waiter, dropped on close: they reference the limiter's memory. */
   private watches: readonly ReleaseWatch[] | undefined
   private bookedKeys = 0

@@ -1,9 +1,10 @@
 import type { Decision } from '../../../sluicegate/dist/index.js'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
-import { Region, type RegionPools } from '../../../sluicegate/dist/regions/region-connect.js'
+import { RegionBackends } from '../../../sluicegate/dist/regions/region-backends.js'
 import type { RegionOptions } from '../../../sluicegate/dist/regions/region-options.js'
 import { shareOfRegion } from '../../../sluicegate/dist/regions/region-share.js'
 import { BackedLimiter } from '../../../sluicegate/dist/shared/backed-limiter.js'
+import type { RegionStore } from '../../../sluicegate/dist/shared/open-store.js'
 import { GivenShare } from '../../../sluicegate/dist/shared/outage/local-share.js'
 import type { RegionPool } from '../../../sluicegate/dist/shared/region-pool.js'
 import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
@@ -181,12 +182,12 @@ export class SimRegion {
     this.make = (life) => {
       const clock = anyClock()
       const link = this.linkOf(own.link, life)
-      const regionStore: RegionPools = {
-        poolOf: (each) => this.poolOf(each.name, life),
+      const regionStore: RegionStore = {
+        pools: (each) => this.poolOf(each.name, life),
         connect: (each, lengthOf) => new StoreBackend(new StoreLanes(new StoreCalls(store, clock, 200)), each, lengthOf, name),
       }
       const home = world.home.behind(link, () => setup.regions.length)
-      const region = new Region({ home, store: regionStore, options: { ...own, name, timeoutMs }, horizonMs, clock }, policy)
+      const region = new RegionBackends({ home, store: regionStore, options: { ...own, name, timeoutMs }, horizonMs, clock }, policy)
       return new BackedLimiter({
         policy,
         connect: (each) => region.connect(each),

@@ -19,18 +19,6 @@ const MOST_LOCKED = 100
 /** The answer of a primary that does not serve a policy of this name. */
 const NAME_UNKNOWN = 'NAME_UNKNOWN'
 
-/** Counts of guarded calls by how they ended. */
-export interface CallCounts {
-  answered: number
-  failed: number
-  /** The failed ones that timed out. */
-  timedOut: number
-  /** How often a circuit opened. */
-  circuitsOpened: number
-  /** Tokens charged by takes, reservations and leases whose answers came in time. */
-  charged: number
-}
-
 /** The server and the hash slot of a key, as far as they are known. */
 export interface CallPlaces {
   serverOf(key: string): string | undefined
@@ -61,7 +49,7 @@ export interface CallEnds<Answer> {
   readonly late?: ((answer: Answer) => void) | undefined
 }
 
-/** A call as its listener sees it. */
+/** A call as its guard sees it when it ends. */
 interface EndedCall extends Expiring {
   readonly server: string | undefined
   readonly round: number
@@ -69,21 +57,14 @@ interface EndedCall extends Expiring {
   readonly partOf?: CallerSignal['partOf']
 }
 
-/** Hears once how a call ended. */
-interface CallListener {
-  answered(call: EndedCall): void
-  failed(call: EndedCall, error: unknown): void
-  timedOut(call: EndedCall): void
-}
-
-/** One call on its way: it ends by its answer, an error, or the timeout. It is also the signal that cancels it. */
+/** One call on its way: it ends by its answer, an error, or the timeout, of which its guard hears once. It is also the signal that cancels it. */
 export class PendingCall<Answer> extends Expiring implements CallerSignal {
   readonly promise: Promise<Answer>
   private readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
   readonly server: string | undefined
   readonly round: number
-  private readonly listener: CallListener
+  private readonly guard: CallGuard
   private readonly on: CallEnds<Answer>
   private abortListener: (() => void) | undefined
   isOver = false
@@ -91,9 +72,9 @@ export class PendingCall<Answer> extends Expiring implements CallerSignal {
   aborted = false
   partOf: CallerSignal['partOf']
 
-  constructor(listener: CallListener, server: string | undefined, round: number, on: CallEnds<Answer>) {
+  constructor(guard: CallGuard, server: string | undefined, round: number, on: CallEnds<Answer>) {
     super()
-    this.listener = listener
+    this.guard = guard
     this.server = server
     this.round = round
     this.on = on
@@ -104,8 +85,8 @@ export class PendingCall<Answer> extends Expiring implements CallerSignal {
     ;[this.resolve, this.reject] = settle
   }
 
-  static rejected<Answer>(listener: CallListener, error: unknown): PendingCall<Answer> {
-    const call = new PendingCall<Answer>(listener, undefined, 0, {})
+  static rejected<Answer>(guard: CallGuard, error: unknown): PendingCall<Answer> {
+    const call = new PendingCall<Answer>(guard, undefined, 0, {})
     call.isOver = true
     call.reject(error)
     return call
@@ -130,13 +111,13 @@ export class PendingCall<Answer> extends Expiring implements CallerSignal {
   fail(error: unknown): void {
     if (this.isOver) return
     this.isOver = true
-    this.listener.failed(this, error)
+    this.guard.failed(this, error)
   }
 
   override expire(): void {
     this.isOver = true
     this.aborted = true
-    this.listener.timedOut(this)
+    this.guard.timedOut(this)
     this.abortListener?.()
   }
 
@@ -157,7 +138,7 @@ export class PendingCall<Answer> extends Expiring implements CallerSignal {
     this.on.inTime?.(answer)
     // Its caller is answered before listeners run.
     this.resolve(answer)
-    this.listener.answered(this)
+    this.guard.answered(this)
   }
 }
 
@@ -166,8 +147,12 @@ export class PendingCall<Answer> extends Expiring implements CallerSignal {
  * Rejects with `OUTAGE`. A {@link KeyFault} fails its call and is a sign of life at the same time: it opens no circuit. Neither does a key that
  * others change all the time; keys that others keep locked are one failure each.
  */
-export class CallGuard implements CallListener {
-  readonly counts: CallCounts = { answered: 0, failed: 0, timedOut: 0, circuitsOpened: 0, charged: 0 }
+export class CallGuard {
+  /**
+   * Calls by how they ended; the failed ones that timed out are `timedOut`, too. `circuitsOpened`: how often a circuit did. `charged`: tokens of takes,
+   * reservations and leases whose answers came in time.
+   */
+  readonly counts = { answered: 0, failed: 0, timedOut: 0, circuitsOpened: 0, charged: 0 }
   /** Who hears of calls. */
   events: CallEvents
   /** Reservations to cancel. */

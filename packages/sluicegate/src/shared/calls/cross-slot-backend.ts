@@ -12,6 +12,7 @@ import {
   type LeaseRequest,
   type OpenHold,
   type Operation,
+  type ReserveOperation,
 } from '../backend.js'
 import type { LeasedTakes } from '../takes/leased-takes.js'
 import type { CallGuard } from './call-guard.js'
@@ -158,7 +159,7 @@ export class CrossSlotBackend implements Backend {
     return Promise.all(each)
   }
 
-  private async reserveFromLeases({ key, cost }: Extract<Operation, { verb: 'reserve' }>): Promise<Answer> {
+  private async reserveFromLeases({ key, cost }: ReserveOperation): Promise<Answer> {
     const charges: Charge[] = []
     const decision: Decision = await this.leases.take(key, cost, charges)
     return { done: decision.allowed, decision, receipt: { leases: this.leases, charges } satisfies LeasedReceipt }

@@ -6,6 +6,7 @@ import {
   type Answer,
   type Backend,
   bookedBy,
+  type ChargingOperation,
   firstKeyOf,
   giveAllBack,
   type HoldOperation,
@@ -16,8 +17,6 @@ import type { CallEnds, CallGuard } from './call-guard.js'
 
 const SENT: Answer = { done: true }
 const NO_ENDS = {}
-
-type ChargingOperation = Extract<Operation, { readonly verb: 'take' } | { readonly verb: 'reserve' }>
 
 /**
  * Adds timeouts and the circuit breaker to a backend; throws `PolicyError` `KEY_INVALID` before anything is sent. A reservation or permit

@@ -1,5 +1,6 @@
-import type { After } from '../../decision/permit.js'
 import type { Key } from '../../limiter.js'
+import type { After } from '../../time/clock.js'
+import { firstKeyOf } from '../backend.js'
 
 /** Reservations cancelled at once; the next batch waits for the answers. */
 const AT_ONCE = 128
@@ -82,7 +83,7 @@ export class UnwantedBookings {
 
   /** Call it with each reservation that is sent, and its answer. */
   sent(key: Key, answer: Promise<unknown>): void {
-    const name = firstOf(key)
+    const name = firstKeyOf(key)
     let underway = this.underways.get(name)
     if (underway === undefined) {
       underway = new Underway(this.after, () => this.underways.delete(name))
@@ -96,21 +97,21 @@ export class UnwantedBookings {
    * @param giveBack makes its call before it returns. It rejects when that is not answered.
    */
   collect(key: Key, order: number, giveBack: () => Promise<unknown>): void {
-    const name = firstOf(key)
+    const name = firstKeyOf(key)
     const batch = this.batches.get(name) ?? this.begin(name)
     batch.push({ order, giveBack })
   }
 
   /** Resolves when no reservation of the key made until now, and no cancellation, is on its way: charging the key then disturbs none. */
   async settled(key: Key): Promise<void> {
-    const name = firstOf(key)
+    const name = firstKeyOf(key)
     await this.underways.get(name)?.ended
     await this.sendings.get(name)
   }
 
   /** The cancellations of the key that are under way; undefined without any. */
   pending(key: Key): Promise<unknown> | undefined {
-    return this.sendings.get(firstOf(key))
+    return this.sendings.get(firstKeyOf(key))
   }
 
   private begin(name: string): Unwanted[] {
@@ -153,11 +154,6 @@ export class UnwantedBookings {
       from += next.length
     }
   }
-}
-
-/** Of several keys the one by which the server is known. */
-function firstOf(key: Key): string {
-  return typeof key === 'string' ? key : (key[0] as string)
 }
 
 /** In real time; keeps no process alive. */

@@ -17,8 +17,8 @@ export interface PolicyEncoding {
   amountOf(tokens: number): number
   /** Its numbers, joined by spaces, for a time in microseconds since the Unix epoch. */
   numbersAt(us: number): string
-  /** Decodes an answer. */
-  termsOf(times: CountTimes): DecisionDecoder
+  /** Decodes an answer, whose times are those of a count. */
+  decoderOf(times: CountTimes): DecisionDecoder
 }
 
 /** The encodings of a policy: one, or one for each policy of `allOf`. */
@@ -30,10 +30,10 @@ export interface PolicyEncodings {
 /**
  * Encodes a policy. A leased policy has the numbers by which the whole fleet counts it.
  *
- * @param leaseUsOf the length of a lease of a policy, 0 where it is not leased.
+ * @param lengthOf the length of a lease of a policy, 0 where it is not leased.
  */
-export function encodingsOf(policy: Policy, leaseUsOf: (policy: Policy) => number = () => 0): PolicyEncodings {
-  const encodings = (policy.policies ?? [policy]).map((part) => encodingOf(part, leaseUsOf(part)))
+export function encodingsOf(policy: Policy, lengthOf: (policy: Policy) => number = () => 0): PolicyEncodings {
+  const encodings = (policy.policies ?? [policy]).map((part) => encodingOf(part, lengthOf(part)))
   return { encodings, isAllOf: policy.algorithm === 'all-of' }
 }
 
@@ -60,7 +60,7 @@ function encodingOf(policy: Policy, leaseUs: number): PolicyEncoding {
 function rateEncoding(policy: Policy, leaseUs: number): PolicyEncoding {
   const { unitsPerToken, unitsPerUs, capacity } = emissionOf(policy)
   const numbers = [unitsPerToken, unitsPerUs, capacity - leaseUs * unitsPerUs, capacity].join(' ')
-  const terms = new RateDecoder(policy)
+  const decoder = new RateDecoder(policy)
   const mostTokens = DEEPEST_DEBT_BURSTS * policy.burst + 1
   return {
     name: 'rate',
@@ -69,7 +69,7 @@ function rateEncoding(policy: Policy, leaseUs: number): PolicyEncoding {
     mostTokens,
     amountOf: (tokens) => Math.min(tokens, mostTokens) * unitsPerToken,
     numbersAt: () => numbers,
-    termsOf: () => terms,
+    decoderOf: () => decoder,
   }
 }
 
@@ -96,7 +96,15 @@ function calendarEncoding(policy: Policy, calendar: Calendar, leaseUs: number): 
 
 function countEncoding(name: EncodingName, policy: Policy, leaseUs: number, numbersAt: (us: number) => string): PolicyEncoding {
   const mostTokens = DEEPEST_DEBT_BURSTS * policy.limit + 1
-  return { name, policy, leaseUs, mostTokens, amountOf: (tokens) => tokens, numbersAt, termsOf: (times) => new CountDecoder(policy, times) }
+  return {
+    name,
+    policy,
+    leaseUs,
+    mostTokens,
+    amountOf: (tokens) => tokens,
+    numbersAt,
+    decoderOf: (times) => new CountDecoder(policy, times),
+  }
 }
 
 function usOf({ windowMs }: Policy): number {

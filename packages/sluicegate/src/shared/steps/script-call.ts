@@ -39,18 +39,10 @@ export interface ScriptRequest {
   readonly tokens: number
   /** With `reserve`: the longest wait in microseconds. */
   readonly mostUs?: number | undefined
-  /** With `giveBack`. */
-  readonly booking?: ScriptReservation
+  /** With `giveBack`: the reservation. Times are on the server's clock. */
+  readonly booking?: { readonly cost: number; readonly bookedUs: number; readonly atUs: number; readonly debt: number }
   /** With permits: its unique name. */
   readonly permit?: string | undefined
-}
-
-/** A reservation, as `giveBack` needs it. Times are on the server's clock. */
-export interface ScriptReservation {
-  readonly cost: number
-  readonly bookedUs: number
-  readonly atUs: number
-  readonly debt: number
 }
 
 /** The state of one policy's key after a call. */
@@ -172,9 +164,9 @@ export function decisionFrom(
 
 function partDecision(verb: ScriptVerb, encoding: PolicyEncoding, state: KeyState, cost: number): Decision {
   const { done, debt, blockedUs } = state
-  const terms = encoding.termsOf(timesIn(state))
+  const decoder = encoding.decoderOf(timesIn(state))
   const seenCost = verb === 'take' || verb === 'peek' || (verb === 'reserve' && !done) ? cost : 1
-  const decision = verb === 'take' && done ? terms.allowed(debt) : terms.foreseen(debt, seenCost, Math.ceil(blockedUs / 1000))
+  const decision = verb === 'take' && done ? decoder.allowed(debt) : decoder.foreseen(debt, seenCost, Math.ceil(blockedUs / 1000))
   return { ...((state.held ?? 0) > 0 ? besideHolds(decision, state, verb === 'take' && done) : decision), source: 'store' }
 }
 
@@ -192,7 +184,7 @@ export function heldDecision({ encodings, isAllOf }: PolicyEncodings, { done, st
     const state = states[i] as KeyState
     if (done) return partDecision('take', encoding, { ...state, done }, 1)
     const blockMs = Math.ceil(state.blockedUs / 1000)
-    const foreseen = encoding.termsOf(timesIn(state)).foreseen(state.debt, cost, blockMs)
+    const foreseen = encoding.decoderOf(timesIn(state)).foreseen(state.debt, cost, blockMs)
     return { ...besideHolds(foreseen, state, false), source: 'store' as const }
   })
   const decision = isAllOf ? combined(parts) : (parts[0] as Decision)
@@ -201,7 +193,7 @@ export function heldDecision({ encodings, isAllOf }: PolicyEncodings, { done, st
 
 /** Microseconds until reserved tokens may be spent. */
 export function waitUsIn(encoding: PolicyEncoding, state: KeyState): number {
-  return encoding.termsOf(timesIn(state)).waitUs(state.debt)
+  return encoding.decoderOf(timesIn(state)).waitUs(state.debt)
 }
 
 function timesIn({ untilFreeUs, untilNewUs, waitUs }: KeyState): CountTimes {

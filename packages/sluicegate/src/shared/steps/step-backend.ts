@@ -13,6 +13,7 @@ import {
   type LeaseRequest,
   newOperationId,
   type Operation,
+  type ReserveOperation,
 } from '../backend.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 import {
@@ -155,7 +156,7 @@ export class StepBackend implements Backend {
   }
 
   private async reserve(
-    { key, cost, id, maxWaitUs }: Pick<Extract<Operation, { verb: 'reserve' }>, 'key' | 'cost' | 'id' | 'maxWaitUs'>,
+    { key, cost, id, maxWaitUs }: Pick<ReserveOperation, 'key' | 'cost' | 'id' | 'maxWaitUs'>,
     signal: CallerSignal | undefined,
   ): Promise<Answer> {
     const { policies } = this

@@ -12,14 +12,10 @@ const MOST_LOOKS_OF_LARGER = 2
 /** Calls that a take may wait for whatever they take. */
 const SURE_CALLS = 2
 
-/** Of the policy that is in force now: a take that waits across an update is decided under the new one. */
-export interface InForce {
-  readonly fallback: Pick<FallbackBackend, 'execute' | 'without'>
-}
-
 /** What {@link WaitingTakes} use. */
 export interface WaitingTakesParts {
-  readonly inForce: InForce
+  /** Of the policy that is in force now: a take that waits across an update is decided under the new one. */
+  readonly inForce: { readonly fallback: Pick<FallbackBackend, 'execute' | 'without'> }
   readonly guard: Pick<CallGuard, 'pausedMs' | 'isTogether' | 'timeoutMs'>
   readonly clock: Clock
 }

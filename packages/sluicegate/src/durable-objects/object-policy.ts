@@ -3,7 +3,8 @@ import { keysUnder } from '../key.js'
 import type { Key, LimiterOptions } from '../limiter.js'
 import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import { fullAfterMs, numbersOfDecision } from '../owner/message.js'
-import { OwnedPolicy, type PrimaryLimiter } from '../owner/owned-policy.js'
+import { type OwnedLimiter, OwnedPolicy } from '../owner/owned-policy.js'
+import { OwnerSession } from '../owner/owner-session.js'
 import type { Policy } from '../policy/policy.js'
 import { holdsIn, StoredHolds, withHolds } from '../shared/holds/stored-holds.js'
 import type { Clock } from '../time/clock.js'
@@ -13,35 +14,59 @@ import type { StoredKey, StoredKeys } from './stored-keys.js'
 /** The alarm is set for whole seconds. */
 const WHOLE_MS = 1000
 const NOTHING = new Uint8Array(0)
+/** Limiters that one object remembers, each an isolate of a Worker. Of those forgotten, permits and reservations end by themselves. */
+const MOST_SENDERS = 1_000
 /** Keys that are stored and no longer in memory, beside as many as are. */
 const MOST_FORGOTTEN = 16
 
 /** How an object holds a policy. */
-export interface HeldOptions extends Pick<LimiterOptions, 'onFull'> {
+export interface ObjectPolicyOptions extends Pick<LimiterOptions, 'onFull'> {
   readonly maxKeys: number
   /** 0 for no leases. */
-  readonly longestMs: number
+  readonly mostHorizonMs: number
   readonly clock?: Clock | undefined
 }
 
 /** The true state of one policy, in the memory of an object. */
-export class HeldPolicy extends OwnedPolicy {
+export class ObjectPolicy extends OwnedPolicy {
   /** The time at which all its keys are full. */
   newAtMs = 0
+  /** Where its keys are stored. */
+  readonly stored: StoredKeys
+  /** Of the limiters that use it, by their ids; the last used at the end. */
+  private readonly sessions = new Map<string, OwnerSession>()
 
-  /** @param stored what its keys were when the object was last in memory. */
-  constructor(policy: Policy, options: HeldOptions, stored: readonly StoredKey[]) {
-    const { longestMs, clock, ...room } = options
+  /** @param entries what is stored. */
+  constructor(policy: Policy, options: ObjectPolicyOptions, stored: StoredKeys, entries: ReadonlyMap<string, unknown>) {
+    const { mostHorizonMs, clock, ...room } = options
     // A budget that keys without room share would not outlive the memory.
-    const make = (kept: Policy, own: Clock): PrimaryLimiter =>
-      makeLimiter(kept, { ...room, clock: own }, { newcomers: false }) as PrimaryLimiter
+    const make = (kept: Policy, own: Clock): OwnedLimiter =>
+      makeLimiter(kept, { ...room, clock: own }, { newcomers: false }) as OwnedLimiter
     // A timer would keep the object in memory.
-    super(policy, { longestMs, clock, isTimed: false, make })
-    this.load(stored)
+    super(policy, { mostHorizonMs, clock, isTimed: false, make })
+    this.stored = stored
+    this.load(stored.read(entries))
   }
 
-  /** Stores the keys of requests that were carried out and may have changed them, and notes when they will be full. */
-  store(requests: readonly unknown[], answers: readonly (readonly unknown[])[], into: StoredKeys): void {
+  /** The answers to the requests of one limiter; what they change is written to {@link stored}, and not flushed yet. */
+  answers(sender: string, requests: readonly unknown[]): readonly (readonly unknown[])[] {
+    const answers = this.sessionOf(sender).answers(requests)
+    this.write(requests, answers)
+    return answers
+  }
+
+  private sessionOf(sender: string): OwnerSession {
+    const { sessions } = this
+    const session = sessions.get(sender) ?? new OwnerSession(this)
+    sessions.delete(sender)
+    sessions.set(sender, session)
+    if (sessions.size > MOST_SENDERS) sessions.delete(sessions.keys().next().value as string)
+    return session
+  }
+
+  /** Writes the keys of requests that were carried out and may have changed them, and notes when they will be full. */
+  private write(requests: readonly unknown[], answers: readonly (readonly unknown[])[]): void {
+    const { stored } = this
     // Invalid requests have no answers.
     const isEach = answers.length === requests.length
     for (const [i, request] of requests.entries()) {
@@ -50,19 +75,18 @@ export class HeldPolicy extends OwnedPolicy {
       const [, ...answer] = isEach ? (answers[i] as readonly unknown[]) : []
       const isDenied = verb === 'take' && answer[0] === 0
       if (verb === 'peek' || isDenied) continue
-      for (const [at, own] of this.keysOf(key))
-        if (verb !== 'lease' || at === part) this.storeKey(this.keyParts[at] as MemoryLimiter, own, into)
+      for (const [at, own] of this.keysOf(key)) if (verb !== 'lease' || at === part) this.writeKey(this.keyParts[at] as MemoryLimiter, own)
     }
     // Others have the places of keys that were forgotten.
-    if (into.size <= 2 * this.limiter.stats().keys + MOST_FORGOTTEN) return
-    for (const { policy, key } of into.keys()) {
+    if (stored.size <= 2 * this.limiter.stats().keys + MOST_FORGOTTEN) return
+    for (const { policy, key } of stored.keys()) {
       const part = this.partOf(policy)
-      into.write(policy, key, part && this.saved(part, key))
+      stored.write(policy, key, part && this.saved(part, key))
     }
   }
 
-  private storeKey(part: MemoryLimiter, key: string, into: StoredKeys): void {
-    into.write(part.policyOf().name, key, this.saved(part, key))
+  private writeKey(part: MemoryLimiter, key: string): void {
+    this.stored.write(part.policyOf().name, key, this.saved(part, key))
     this.noteFull(part, key)
   }
 
@@ -92,7 +116,7 @@ export class HeldPolicy extends OwnedPolicy {
     let lost = 0
     for (const { policy, key, saved } of stored) {
       const part = this.partOf(policy)
-      const [own, holds] = heldIn(saved)
+      const [own, holds] = ownAndHoldsIn(saved)
       if (part?.loadKey(key, own) === true) {
         this.holds.load(part, key, holds)
         this.noteFull(part, key)
@@ -113,7 +137,7 @@ export class HeldPolicy extends OwnedPolicy {
 }
 
 /** A stored key, and what is held of it; one that is cut is refused by the core. */
-function heldIn(saved: Uint8Array): readonly [own: Uint8Array, holds: StoredHolds] {
+function ownAndHoldsIn(saved: Uint8Array): readonly [own: Uint8Array, holds: StoredHolds] {
   try {
     return holdsIn(saved)
   } catch {

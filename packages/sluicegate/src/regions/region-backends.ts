@@ -3,7 +3,7 @@ import type { Policy } from '../policy/policy.js'
 import type { Backend } from '../shared/backend.js'
 import { CallGuard, NO_EVENTS } from '../shared/calls/call-guard.js'
 import { GuardedBackend } from '../shared/calls/guarded-backend.js'
-import type { PolicyStore } from '../shared/open-store.js'
+import type { PolicyStore, RegionStore } from '../shared/open-store.js'
 import { GivenShare, type LocalShare, shareCountedBy } from '../shared/outage/local-share.js'
 import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
 import type { LeaseLength } from '../shared/policy-in-force.js'
@@ -14,42 +14,38 @@ import { HomeBackend } from './home-backend.js'
 import { HomeLink } from './home-link.js'
 import { PoolBackend } from './pool-backend.js'
 import type { RegionSettings } from './region-options.js'
-import { RegionShare, ShareBackend } from './region-share.js'
+import { RegionCounts, type RegionPart, RegionShare, ShareBackend } from './region-share.js'
 import { type RegionTerms, regionTermsOf } from './region-terms.js'
-import { demandPolicy, noCounts, RegionRenewals } from './renewals.js'
+import { demandPolicy, RegionRenewals } from './renewals.js'
+import { StoredPool } from './stored-pool.js'
 
-/** What a region keeps in its own store. */
-export interface RegionPools {
-  /** What it holds of a policy's keys. */
-  poolOf(policy: Policy): RegionPool
-  /** Its share of a policy. */
-  connect(policy: Policy, lengthOf: LeaseLength): Backend
-}
-
-interface RegionParts {
+/** What {@link RegionBackends} are made of. */
+interface RegionBackendsParts {
   /** Where the budgets of all regions are. */
   readonly home: PolicyStore
-  readonly store: RegionPools
+  /** What the region keeps in its own store. */
+  readonly store: RegionStore
   readonly options: Omit<RegionSettings, 'local' | 'home'>
   readonly horizonMs: number
   readonly clock: Clock
 }
 
-/** One region of a limiter: the backends of its policies, old and new, and what they did. */
-export class Region {
+/** The backends of one limiter in one region, of its policies old and new, and what they did. */
+export class RegionBackends {
+  /** The part of the budget that the region decides without the home. */
   readonly share: LocalShare
   /** Regions are counted also where the share is declared: their number is shown. */
   private readonly counted: LocalShare
-  private readonly parts: RegionParts
+  private readonly parts: RegionBackendsParts
   private readonly guard: CallGuard
   private readonly link: HomeLink
   /** Of the policy in force, and of those before it that still have something to do. */
   private backends: PoolBackend[] = []
   private shares: RegionShare[] = []
   private policy: Policy
-  private readonly counts = noCounts()
+  private readonly counts = new RegionCounts()
 
-  constructor(parts: RegionParts, policy: Policy) {
+  constructor(parts: RegionBackendsParts, policy: Policy) {
     const { home, options, clock } = parts
     this.parts = parts
     this.policy = policy
@@ -67,35 +63,36 @@ export class Region {
   connect(policy: Policy): Backend {
     this.policy = policy
     const { guard, share, link } = this
-    const { home, store, options, horizonMs, clock } = this.parts
+    const { home: homeStore, store, options, horizonMs, clock } = this.parts
     const terms = this.termsOf(policy)
     const leaseUs = leaseUsOf(horizonMs)
     if (terms.mode === 'share') {
       return store.connect(shareOfPolicy(policy, share.inForce), () => (this.isLeased(policy) ? leaseUs : 0))
     }
-    const guarded = (each: Policy, length: LeaseLength): Backend => new GuardedBackend(home.connect(each, length), guard, each)
+    const guarded = (each: Policy, length: LeaseLength): Backend => new GuardedBackend(homeStore.connect(each, length), guard, each)
     const atHome = (each: Policy): Backend => guarded(each, () => terms.leaseUs)
-    const shareOf = (each: Policy): ShareBackend | undefined =>
+    const inShare = (each: Policy): ShareBackend | undefined =>
       options.share === 0 ? undefined : new ShareBackend(each, share, (part) => store.connect(part, () => leaseUs), clock)
     // A store that cannot charge several policies together says so now, not in an outage.
     if (options.share !== 0) store.connect(policy, () => 0)
-    const [whole, wholeShare] = [atHome(policy), shareOf(policy)]
-    const parts = (policy.policies ?? [policy]).map((part) => ({
-      policy: part,
-      pool: store.poolOf(part),
-      home: part === policy ? whole : atHome(part),
-      share: part === policy ? wholeShare : shareOf(part),
-      demand: guarded(demandPolicy(part), () => 0),
-    }))
-    const alone = new RegionShare(policy, wholeShare, parts, this.counts)
-    this.shares.push(alone)
-    const rest = new HomeBackend(whole, link, alone)
-    if (terms.mode === 'home') return rest
-    const isColdAlone = options.cold === 'share' && alone.isOpen
-    const rules = { isEager: isColdAlone, share: alone }
-    const renewals = new RegionRenewals(parts, terms, rules, clock, this.counts)
+    const [home, wholeShare] = [atHome(policy), inShare(policy)]
+    const parts = (policy.policies ?? [policy]).map(
+      (part): RegionPart => ({
+        policy: part,
+        pool: this.poolOf(part),
+        home: part === policy ? home : atHome(part),
+        share: part === policy ? wholeShare : inShare(part),
+        demand: guarded(demandPolicy(part), () => 0),
+      }),
+    )
+    const regionShare = new RegionShare(policy, wholeShare, parts, this.counts)
+    this.shares.push(regionShare)
+    const homeOrShare = new HomeBackend(home, link, regionShare)
+    if (terms.mode === 'home') return homeOrShare
+    const isColdAlone = options.cold === 'share' && regionShare.isOpen
+    const renewals = new RegionRenewals(parts, terms, { isEager: isColdAlone, share: regionShare }, clock, this.counts)
     const pools = parts.map(({ pool }) => pool)
-    const backend = new PoolBackend({ policy, terms, leaseUs, pools, renewals, home: whole, rest, share: alone, isColdAlone })
+    const backend = new PoolBackend({ policy, terms, leaseUs, pools, renewals, home, homeOrShare, share: regionShare, isColdAlone })
     this.backends = [...this.backends.filter(({ isIdle }) => !isIdle), backend]
     return backend
   }
@@ -127,6 +124,12 @@ export class Region {
       regions: counted.nodes,
       share: share.inForce,
     }
+  }
+
+  /** What the region holds of a policy's keys. */
+  private poolOf(policy: Policy): RegionPool {
+    const { pools } = this.parts.store
+    return typeof pools === 'function' ? pools(policy) : new StoredPool(pools.calls, (key) => pools.keyOf(policy, key))
   }
 
   private termsOf(policy: Policy): RegionTerms {
