@@ -37,6 +37,7 @@ const FRESH: StepRow = { at: '0', rest: '0', unit: '0', pace: '0', cap: '0', ahe
  *
  * A count of other windows that are not over is carried over as of the last step: what was spent before a window began does not count in it. So a denial has nothing to
  * write, and versions of a policy side by side do not write their own numbers in turns.
+ * What a rate owes is paid since the last step by the faster of both paces, and none of it is forgiven: versions side by side stay within the larger.
  *
  * @param now an expression, read once
  */
@@ -45,6 +46,9 @@ function restoredText(row: StepRow, input: StepInput, now = NOW): string {
   const isSame = `h.unit = ${input.unit} AND h.pace = ${input.pace}`
   const isAll = `${isSame} AND h.cap = ${input.cap}`
   const deepest = `greatest(${DEEPEST_DEBT_BURSTS} * h.cap, h.cap + ${FURTHEST_US} * h.pace)`
+  const ownDeepest = `greatest(${DEEPEST_DEBT_BURSTS} * ${input.cap}, ${input.cap} + ${FURTHEST_US} * ${input.pace})`
+  const passedUs = '(n.now - least(h.seen, n.now))'
+  const scaled = (debt: string): string => `ceil(${debt}::numeric * ${input.unit} / h.unit)`
   const begin = `n.now - n.now % ${input.unit}`
   const finish = `${begin} + ${input.unit}`
   // A window in which nothing is booked any more: the one before it is full.
@@ -61,8 +65,8 @@ function restoredText(row: StepRow, input: StepInput, now = NOW): string {
   ELSE
     CASE WHEN h.pace = 0 OR d.debt = 0 THEN 0
       WHEN ${isAll} THEN d.debt
-      WHEN ${isSame} THEN least(d.debt, ${input.cap})
-      ELSE least(ceil(d.debt::numeric * ${input.unit} / h.unit), ${input.cap})::bigint END
+      WHEN ${isSame} THEN least(d.debt, ${ownDeepest})
+      ELSE least(${scaled('d.debt')}, greatest(${scaled(`(d.debt + ${passedUs} * h.pace)`)} - ${passedUs}::numeric * ${input.pace}, 0), ${ownDeepest})::bigint END
   END AS debt,
   CASE WHEN ${isWindow} THEN
     CASE WHEN h.unit = ${input.unit} AND h.pace = 0 AND h.at > n.now AND NOT (${isFull})

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import postgres from 'postgres'
 import { PgBouncerProcess, PostgresProcess, until } from 'sluicegate-testkit'
-import { limiterAtGivenTimes } from 'sluicegate-testkit/postgres/given-time.js'
+import { type GivenTimeLimiter, limiterAtGivenTimes } from 'sluicegate-testkit/postgres/given-time.js'
 import { feltChanges, feltGifts } from 'sluicegate-testkit/suites/layer-suite.js'
 import { createLimiter } from '../create-limiter.js'
 import { allOf } from '../policy/all-of.js'
@@ -13,7 +13,7 @@ import { fixedWindow, slidingLog, tokenBucket } from '../policy/single-policy.js
 import type { SharedOptions } from '../shared/shared-options.js'
 import { casStore } from '../store/cas.js'
 import type { CasStore } from '../store/cas-store.js'
-import { manualClock } from '../time/clock.js'
+import { type ManualClock, manualClock } from '../time/clock.js'
 import { postgres as postgresIn } from './postgres.js'
 import { postgresStore } from './postgres-store.js'
 import type { PostgresClient } from './sql-runner-for.js'
@@ -145,11 +145,40 @@ test('a table of before is swapped, and once it has the columns of steps the sam
   for (const limiter of [...earlier, ...later]) limiter.close()
 })
 
+function sideBySide(clock: ManualClock, policies: readonly [Policy, Policy]) {
+  return policies.map((policy) => limiterAtGivenTimes(pool, policy, { mode: 'exact' }, 'sluicegate', clock)) as [
+    GivenTimeLimiter,
+    GivenTimeLimiter,
+  ]
+}
+
+test('a faster version of a rate waits for no longer than it says, and of two side by side a smaller one forgives nothing', async () => {
+  const clock = manualClock(1_789_000_000_000)
+  const [slow, fast] = sideBySide(clock, [
+    tokenBucket({ limit: 10, window: '10s', burst: 50, name: 'rates' }),
+    tokenBucket({ limit: 10, window: '1s', burst: 2, name: 'rates' }),
+  ])
+  assert.equal((await slow.limiter.take('k', 10)).allowed, true)
+  assert.equal((await fast.limiter.take('k')).retryAfterMs, 900)
+  clock.advance(899)
+  assert.equal((await fast.limiter.take('k')).allowed, false)
+  clock.advance(1)
+  assert.equal((await fast.limiter.take('k')).allowed, true)
+  let passed = 0
+  for (let i = 0; i < 60; i++) {
+    for (const { limiter } of [slow, fast, slow]) passed += (await limiter.take('k', 2)).allowed ? 2 : 0
+    clock.advance(20)
+  }
+  assert.ok(passed <= 50 + 10 * 1.2, `${passed}`)
+  for (const { limiter } of [slow, fast]) limiter.close()
+})
+
 test('versions with other windows side by side write nothing by what they deny, and neither waits for the end of the other one', async () => {
   const clock = manualClock(1_789_000_020_250)
-  const [long, short] = [['1m', 100] as const, ['1s', 10] as const].map(([window, limit]) =>
-    limiterAtGivenTimes(pool, fixedWindow({ limit, window, name: 'windows' }), { mode: 'exact' }, 'sluicegate', clock),
-  ) as [ReturnType<typeof limiterAtGivenTimes>, ReturnType<typeof limiterAtGivenTimes>]
+  const [long, short] = sideBySide(clock, [
+    fixedWindow({ limit: 100, window: '1m', name: 'windows' }),
+    fixedWindow({ limit: 10, window: '1s', name: 'windows' }),
+  ])
   const rowOf = () => server.ask("SELECT version::text FROM sluicegate WHERE convert_from(key, 'UTF8') LIKE '%windows:k'")
   assert.equal((await long.limiter.take('k', 100)).allowed, true)
   const before = await rowOf()

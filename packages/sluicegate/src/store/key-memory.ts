@@ -2,12 +2,16 @@ import { ByteReader, ByteWriter } from '../memory/byte-codec.js'
 import { high, low } from '../memory/fingerprint.js'
 import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import type { Core } from '../memory/open-core.js'
+import type { Algorithm } from '../policy/policy.js'
 
 // The state of one key, between a limiter in memory and the bytes of a store: its generation, then the key as the core saves it. No bytes:
 // the key owes nothing. The generation counts the changes of its numbers, by whatever process: of a charge from before one nothing comes back.
 
 /** The name of the one key in the limiter. */
 export const ONE_KEY = 'k'
+
+/** What these have spent counts as of its last change, so it stays what it is until the next one. */
+const WAITING: ReadonlySet<Algorithm> = new Set(['fixed-window', 'token-bucket', 'gcra'])
 
 const NOTHING = new Uint8Array(0)
 
@@ -28,8 +32,7 @@ export class KeyMemory {
   /** @param limiter with room for a few keys, which has this one alone. */
   constructor(limiter: MemoryLimiter) {
     this.limiter = limiter
-    // The count of a window is the same whenever it is carried over; what refills goes by other numbers from then on.
-    this.mayWait = limiter.policyOf().algorithm === 'fixed-window'
+    this.mayWait = WAITING.has(limiter.policyOf().algorithm)
     limiter.hash(ONE_KEY)
     this.low = low
     this.high = high
@@ -41,8 +44,8 @@ export class KeyMemory {
   }
 
   /**
-   * A window of other numbers that is not over is carried over as of the time at which it was written, so that a denial has nothing to write: versions of a
-   * policy side by side would write their own numbers in turns, and forgive with each what was spent beyond them.
+   * A rate or fixed window of other numbers that still counts is carried over as of the time at which it was written, so that a denial has nothing to write:
+   * versions of a policy side by side would write their own numbers in turns, and forgive with each what was spent beyond them.
    *
    * @param writtenUs the time of its last change.
    * @throws {RangeError} when no limiter could have left the state. Then the memory holds no key.

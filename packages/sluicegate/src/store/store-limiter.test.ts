@@ -6,7 +6,7 @@ import type { Policy } from '../policy/policy.js'
 import { concurrency, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
 import type { SharedLimiter } from '../shared/shared-limiter.js'
 import { memoryStore } from '../store-testing/memory-store.js'
-import { manualClock } from '../time/clock.js'
+import { type ManualClock, manualClock } from '../time/clock.js'
 import { casStore, casStoreOf } from './cas.js'
 import type { CasStore } from './cas-store.js'
 
@@ -105,8 +105,8 @@ test('a process with a smaller limit forgives nothing of a window by what it den
   assert.equal(passed, 200)
 })
 
-test('versions with other windows side by side write nothing by what they deny, and neither waits for the end of the other one', async () => {
-  const clock = manualClock(3_600_000)
+/** Limiters over one store at one time, and how many swaps they have made. */
+function sideBySide(clock: ManualClock, policies: readonly Policy[]) {
   const memory = memoryStore({ clock })
   let swaps = 0
   const counted: CasStore = {
@@ -117,13 +117,42 @@ test('versions with other windows side by side write nothing by what they deny, 
       return memory.swap(swap)
     },
   }
-  const [minute, second] = [fixedWindow({ limit: 100, window: '1m', name: 'p' }), fixedWindow({ limit: 10, window: '1s', name: 'p' })]
-  const [long, short] = [minute, second].map((policy) =>
+  const limiters = policies.map((policy) =>
     createLimiter(policy, { store: casStoreOf(counted, {}, Number.POSITIVE_INFINITY), clock, mode: 'exact' }),
-  ) as [SharedLimiter, SharedLimiter]
+  )
+  return { limiters, swaps: () => swaps }
+}
+
+test('versions of a rate side by side write nothing by what they deny, and neither waits for longer than it says', async () => {
+  const clock = manualClock(3_600_000)
+  const { limiters, swaps } = sideBySide(clock, [
+    tokenBucket({ limit: 10, window: '10s', name: 'p' }),
+    tokenBucket({ limit: 10, window: '1s', name: 'p' }),
+  ])
+  const [slow, fast] = limiters as [SharedLimiter, SharedLimiter]
+  assert.equal((await slow.take('k', 10)).allowed, true)
+  const before = swaps()
+  for (let i = 0; i < 90; i += 10) {
+    assert.deepEqual([(await fast.take('k')).retryAfterMs, (await slow.take('k')).retryAfterMs], [100 - i, 1000 - i])
+    assert.equal((await fast.peek('k')).allowed, false)
+    clock.advance(10)
+  }
+  assert.equal(swaps(), before)
+  clock.advance(10)
+  assert.equal((await fast.take('k')).allowed, true)
+  for (const limiter of limiters) limiter.close()
+})
+
+test('versions with other windows side by side write nothing by what they deny, and neither waits for the end of the other one', async () => {
+  const clock = manualClock(3_600_000)
+  const { limiters, swaps } = sideBySide(clock, [
+    fixedWindow({ limit: 100, window: '1m', name: 'p' }),
+    fixedWindow({ limit: 10, window: '1s', name: 'p' }),
+  ])
+  const [long, short] = limiters as [SharedLimiter, SharedLimiter]
   clock.advance(250)
   assert.equal((await long.take('k', 100)).allowed, true)
-  swaps = 0
+  const before = swaps()
   for (let i = 0; i < 20; i++) {
     const denied = await short.take('k')
     assert.deepEqual([denied.allowed, denied.retryAfterMs], [false, 750 - i])
@@ -131,7 +160,7 @@ test('versions with other windows side by side write nothing by what they deny, 
     assert.equal((await short.peek('k')).allowed, false)
     clock.advance(1)
   }
-  assert.equal(swaps, 0)
+  assert.equal(swaps(), before)
   clock.advance(730)
   assert.equal((await long.take('k')).allowed, false, 'what the short one denied is not forgiven')
   assert.equal((await short.take('k', 10)).allowed, true, 'no longer than it said')

@@ -175,6 +175,8 @@ export interface RateSpec {
   readonly limit: number
   readonly windowMs: number
   readonly burst: number
+  /** What is spent beyond a smaller burst stays owed, as in a store that forgives nothing. */
+  readonly keepsAll?: boolean
 }
 
 const WORD_BITS = 56

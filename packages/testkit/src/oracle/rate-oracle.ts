@@ -57,10 +57,9 @@ export class RateOracle extends KeyedOracle<Arrival, RateSpec> {
   }
 
   protected override filled(arrival: Arrival | undefined, tokens: bigint, nowUs: bigint, beyond: Tokens): Arrival {
-    const { q, perToken, capacity } = this.#emission
+    const { perToken, capacity } = this.#emission
     const debt = this.#debt(arrival, nowUs)
-    const deepest = max(capacity * (MAX_PENALTY_BURSTS + 1n), capacity + FURTHEST_US * q)
-    const most = min(deepest, capacity + ceilDiv(beyond.units * perToken, beyond.perToken))
+    const most = min(deepestOf(this.#emission), capacity + ceilDiv(beyond.units * perToken, beyond.perToken))
     return this.#arrival(nowUs, max(debt, min(most, debt + tokens * perToken)))
   }
 
@@ -112,7 +111,7 @@ export class RateOracle extends KeyedOracle<Arrival, RateSpec> {
     if (this.measureOf() === before) return (arrival) => arrival
     return (arrival) => {
       const spent = ceilDiv(max(0n, arrival - nowUs * old.q) * next.perToken, old.perToken)
-      return this.#arrival(nowUs, min(next.capacity, spent))
+      return this.#arrival(nowUs, min(spec.keepsAll ? deepestOf(next) : next.capacity, spent))
     }
   }
 
@@ -127,6 +126,10 @@ export class RateOracle extends KeyedOracle<Arrival, RateSpec> {
   #arrival(nowUs: bigint, debt: bigint): Arrival {
     return nowUs * this.#emission.q + debt
   }
+}
+
+function deepestOf({ q, capacity }: ExactEmission): bigint {
+  return max(capacity * (MAX_PENALTY_BURSTS + 1n), capacity + FURTHEST_US * q)
 }
 
 function accepted(spec: RateSpec): ExactEmission {

@@ -15,20 +15,29 @@ interface Carried {
   writtenMs: number
 }
 
-/** What a store must answer that keeps with each key the policy by which it was written: see {@link CarriedOracle}. */
-export function carriedOracleFor(spec: PolicySpec): Oracle {
-  if (spec.algorithm === 'all-of') return new AllOfOracle(spec.parts.map(carriedOracleFor))
+/**
+ * What a store must answer that keeps with each key the policy by which it was written: see {@link CarriedOracle}.
+ *
+ * @param keepsAll of rates nothing is forgiven.
+ */
+export function carriedOracleFor(spec: PolicySpec, keepsAll: boolean): Oracle {
+  if (spec.algorithm === 'all-of') return new AllOfOracle(spec.parts.map((part) => carriedOracleFor(part, keepsAll)))
   // Permits keep their time whatever the numbers.
-  return spec.algorithm === 'concurrency' ? oracleFor(spec) : new CarriedOracle(spec)
+  return spec.algorithm === 'concurrency' ? oracleFor(spec) : new CarriedOracle(spec, keepsAll)
 }
 
-/** A key is carried over to other numbers when it is next touched, at that time; one of a fixed window that is not over when it is next changed, as of its last change. */
+/**
+ * A key is carried over to other numbers when it is next touched, at that time; of a rate or a fixed window that still counts when it is next changed, as of its
+ * last change. Where nothing is forgiven, the faster of both paces pays what a rate owes.
+ */
 class CarriedOracle implements Oracle {
   #spec: SinglePolicySpec
+  readonly #keepsAll: boolean
   readonly #keys = new Map<string, Carried>()
 
-  constructor(spec: SinglePolicySpec) {
+  constructor(spec: SinglePolicySpec, keepsAll: boolean) {
     this.#spec = spec
+    this.#keepsAll = keepsAll
   }
 
   take(key: OracleKey, cost: number, nowMs: number): OracleDecision {
@@ -84,10 +93,9 @@ class CarriedOracle implements Oracle {
     const carried = this.#keys.get(String(key)) ?? { oracle: oracleFor(spec), spec, writtenMs: nowMs }
     this.#keys.set(String(key), carried)
     const isOther = carried.spec !== spec
-    const mayWait = isOther && spec.algorithm === 'fixed-window'
-    const oracle = mayWait ? carried.oracle.copy() : carried.oracle
-    const atMs = mayWait && !isOver(oracle, spec, key, nowMs) ? carried.writtenMs : nowMs
-    if (isOther) oracle.update(spec.algorithm === 'sliding-window' ? { ...spec, isSaved: true } : spec, atMs)
+    const mayWait = isOther && (spec.algorithm === 'fixed-window' || 'burst' in spec)
+    const oracle = mayWait ? this.#waiting(carried, key, nowMs) : carried.oracle
+    if (isOther && !mayWait) oracle.update(spec.algorithm === 'sliding-window' ? { ...spec, isSaved: true } : spec, nowMs)
     const before = oracle.stateTextOf(key)
     const answer = ask(oracle)
     const isChanged = oracle.stateTextOf(key) !== before
@@ -95,14 +103,36 @@ class CarriedOracle implements Oracle {
     if (isChanged || !mayWait) Object.assign(carried, { oracle, spec })
     return answer
   }
+
+  #waiting({ oracle, writtenMs }: Carried, key: OracleKey, nowMs: number): Oracle {
+    const spec = this.#spec
+    const keepsAll = this.#keepsAll && 'burst' in spec
+    const [now, then] = [nowMs, writtenMs].map((ms) => {
+      const copy = oracle.copy()
+      copy.update(keepsAll ? { ...spec, keepsAll } : spec, ms)
+      return copy
+    }) as [Oracle, Oracle]
+    if (keepsAll) return debtOf(then, key) < debtOf(now, key) ? then : now
+    return isOver(now, spec, key, nowMs) ? now : then
+  }
 }
 
-/** Whether nothing would be left of what a key has spent, were it carried over now. */
+/** Whether nothing is left of what a key has spent, a ban aside. */
 function isOver(oracle: Oracle, spec: SinglePolicySpec, key: OracleKey, nowMs: number): boolean {
-  const carried = oracle.copy()
-  carried.update(spec, nowMs)
-  carried.block(key, 0, nowMs)
-  return carried.peek(key, 1, nowMs).remaining === spec.limit
+  const open = oracle.copy()
+  open.block(key, 0, nowMs)
+  const { remaining, resetAfterMs } = open.peek(key, 1, nowMs)
+  return 'burst' in spec ? resetAfterMs === 0 : remaining === spec.limit
+}
+
+/** When a rate is paid, in units: of one policy the earlier time is the smaller debt. */
+function debtOf(oracle: Oracle, key: OracleKey): bigint {
+  return BigInt((JSON.parse(oracle.stateTextOf(key)) as { readonly state?: string }).state ?? 0)
+}
+
+/** Of others with these all are swapped. */
+function isStepped(spec: SinglePolicySpec): boolean {
+  return 'burst' in spec || (spec.algorithm === 'fixed-window' && !('calendar' in spec && spec.calendar !== undefined))
 }
 
 /** An exact limiter over a store at given times, whose keys begin with `prefix`. */
@@ -111,17 +141,26 @@ export type LimiterOnStore = (policy: Policy, prefix: string) => TimedLimiter
 /**
  * Plays the sequence of a seed on a store that keeps with each key the policy by which it was written: once under its first policy, and once
  * with its changes of policy. The first answer that is not the oracle's.
+ *
+ * @param keepsAll of rates nothing is forgiven.
  */
-export async function mismatchOnStore(seed: number, algorithm: AlgorithmName, make: LimiterOnStore): Promise<Mismatch | undefined> {
+export async function mismatchOnStore(
+  seed: number,
+  algorithm: AlgorithmName,
+  make: LimiterOnStore,
+  keepsAll = false,
+): Promise<Mismatch | undefined> {
   const { policy, steps } = sequenceOf(seed, algorithm)
   const forward = forwards(steps)
   const steady = { policy, steps: forward.filter(({ verb }) => verb !== 'update') }
-  const mismatch = await played(steady, make(namedPolicy(policy), `${algorithm} ${seed}`))
+  const isKept = keepsAll && (policy.algorithm !== 'all-of' || policy.parts.every(isStepped))
+  const oracle = (spec: PolicySpec): Oracle => carriedOracleFor(spec, isKept)
+  const mismatch = await played(steady, make(namedPolicy(policy), `${algorithm} ${seed}`), oracle)
   if (mismatch !== undefined || steady.steps.length === forward.length) return mismatch
-  return played({ policy, steps: settledBefore(forward, algorithm) }, make(namedPolicy(policy), `${algorithm} ${seed} changed`))
+  return played({ policy, steps: settledBefore(forward, algorithm) }, make(namedPolicy(policy), `${algorithm} ${seed} changed`), oracle)
 }
 
-async function played(sequence: Sequence, limiter: TimedLimiter): Promise<Mismatch | undefined> {
+async function played(sequence: Sequence, limiter: TimedLimiter, oracle: (spec: PolicySpec) => Oracle): Promise<Mismatch | undefined> {
   const replay = new FleetReplay(limiter)
   const answers: (Answer | undefined)[] = []
   try {
@@ -129,7 +168,7 @@ async function played(sequence: Sequence, limiter: TimedLimiter): Promise<Mismat
   } finally {
     replay.close()
   }
-  return mismatchIn(sequence, oracleAnswers(sequence, carriedOracleFor), answers)
+  return mismatchIn(sequence, oracleAnswers(sequence, oracle), answers)
 }
 
 /** A store keeps nothing of a key that has been full for a while, so it does not know that its clock ran back since. */
