@@ -38,6 +38,8 @@ export interface HoldsById {
    * @param id 32 hexadecimal digits, from 128 random bits: who knows it may spend.
    */
   open(key: Key, id: string, options?: OpenOptions): Promise<HoldAnswer>
+  /** How the work stands, as its open said again would answer; changes nothing, and renews nothing. */
+  peek(key: Key, id: string): Promise<HoldAnswer>
   /** Spends a piece, and renews the hold. @param call the number of the step, from 1; undefined: the next one. */
   add(key: Key, id: string, cost: number, call?: number): Promise<HoldAnswer>
   /** Ends the work. @param cost what it cost in all; undefined: what was added counts. */

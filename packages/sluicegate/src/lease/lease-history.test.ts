@@ -18,6 +18,12 @@ const SHORTLY_BEFORE: Readonly<Record<string, number>> = {
   'sliding-window: a third version begins as the one written last, and not as the largest': 80,
   'rate: beginnings count from the sending': 185,
   'sliding-log: clocks are taken to be equally fast': 128,
+  'fixed-window: what was spent of a grant that ended while it was reported is forgotten': 5_160,
+  'sliding-log: what was spent of a grant that ended while it was reported is forgotten': 5_160,
+  'rate: what a lost report said is spent again': 2_770,
+  'fixed-window: what a lost report said is spent again': 1_290,
+  'sliding-window: what a lost report said is spent again': 2_860,
+  'sliding-log: what a lost report said is spent again': 1_290,
   'rate: a lease leaves what flows back in half of it': 50,
 }
 

@@ -8,6 +8,8 @@ import { CallsTogether } from './calls-together.js'
 import { casStore, casStoreOf } from './cas.js'
 import type { CasStep, CasStore } from './cas-store.js'
 import { KnownStates } from './known-states.js'
+import { StepCalls } from './step-calls.js'
+import { StoreCalls } from './store-calls.js'
 
 /** Calls that are answered when the test says so. */
 function held() {
@@ -155,6 +157,48 @@ test('callers that were answered together ask together again, however many micro
   await alone
   limiter.close()
 })
+
+test('a key that others kept locked is asked for alone, and with others again a second after nobody waits for it', async () => {
+  const clock = manualClock(1_700_000_000_000)
+  const groups: number[] = []
+  let isLocked = true
+  const own = passing([])
+  const store: CasStore = {
+    ...own,
+    step: async (asked, signal) => {
+      groups.push(asked.length)
+      const outcomes = (await own.step?.(asked, signal)) ?? []
+      return outcomes.map((outcome, i) => (isLocked && asked[i]?.[0]?.key === 'locked' ? 'busy' : outcome))
+    },
+  }
+  const calls = new StepCalls(new StoreCalls(store, clock, 5000))
+  const ask = (key: string, signal?: AbortSignal) => calls.ask([takeOf(key)], () => undefined, signal)
+  const found = async (): Promise<void> => {
+    isLocked = true
+    groups.length = 0
+    const waiting = new AbortController()
+    const givenUp = assert.rejects(ask('locked', waiting.signal), { code: 'OUTAGE' })
+    while (groups.length < 3) await new Promise(setImmediate)
+    waiting.abort()
+    await givenUp
+    isLocked = false
+    groups.length = 0
+  }
+  for (const [laterMs, sent] of [
+    [999, [1, 1]],
+    [1_000, [2]],
+  ] as const) {
+    await found()
+    clock.advance(laterMs)
+    await Promise.all([ask('locked'), ask('free')])
+    assert.deepEqual(groups, sent)
+  }
+})
+
+function takeOf(key: string): CasStep {
+  const bounds = { lent: 0, amount: 1, times: 1, bound: 0, booking: [0, 0, 0] as const, from: undefined }
+  return { key, verb: 'take', unit: 1_000_000, pace: 1, cap: 10_000_000, ...bounds }
+}
 
 test('a process that paused after lost swaps goes on from the state of that moment, however busy its rival is', async () => {
   const clock = manualClock(1_700_000_000_000)

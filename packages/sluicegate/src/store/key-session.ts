@@ -20,7 +20,7 @@ import { emissionOf, scaledUp } from '../policy/policy-numbers.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'
 import { type Answer, type HoldOperation, type LeaseRequest, type Operation, passed } from '../shared/backend.js'
 import { type HoldingKey, holdStep } from '../shared/holds/hold-step.js'
-import { holdsIn, StoredHolds, withHolds } from '../shared/holds/stored-holds.js'
+import { holdsIn, type KeptHold, StoredHolds, withHolds } from '../shared/holds/stored-holds.js'
 import type { Clock } from '../time/clock.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
 import type { CasStepState } from './cas-store.js'
@@ -39,7 +39,7 @@ export interface HeldPermit {
 /** What a charge leaves with its caller: the bookings of each policy, and their permits. */
 export interface Held {
   readonly booking: Booking
-  readonly parts: readonly MemoryBooking[]
+  readonly parts: readonly (MemoryBooking | undefined)[]
   readonly permits: readonly (HeldPermit | undefined)[]
 }
 
@@ -51,6 +51,8 @@ export interface Ran {
   /** Of a heartbeat: the permits as they are now. */
   readonly permits?: readonly (HeldPermit | undefined)[]
   readonly lease?: MemoryLease
+  /** Of a piece of work that the store knows by an id: the number of its step. */
+  readonly call?: number | undefined
 }
 
 /** Stands at the time by which the store decides. */
@@ -233,6 +235,13 @@ export class KeySession {
     }
   }
 
+  /** What an earlier run charged too early is given back first. */
+  runAgain(operation: Operation, held: Held | undefined, undo: Ran): Ran {
+    if (operation.verb === 'hold') return this.movedAgain(operation, undo)
+    if (undo.held !== undefined) this.giveBack(undo.held, undo.held.booking.cost)
+    return this.run(operation, held)
+  }
+
   /** Beside what is held: nothing is booked ahead of it. */
   private runBeside(operation: Operation, held: Held | undefined): Ran {
     switch (operation.verb) {
@@ -293,16 +302,54 @@ export class KeySession {
   }
 
   private moved(operation: HoldOperation): Ran {
-    const keys = this.parts.map((part, i): HoldingKey => {
+    const charges: (MemoryBooking | undefined)[] = []
+    const { done, lacks, hold } = holdStep(this.holdingKeys(charges), operation, this.clock.us)
+    const decision = done ? passed(this.beside(1)) : refusal(this.beside(lacks))
+    const answer = { done, decision, ...(hold && { hold }) }
+    const { record } = operation
+    const booking = charges.find((charge) => charge !== undefined)
+    // What a process has spent of its grant, and what work has cost in all, was spent before.
+    if (record === undefined || record.total !== undefined || booking === undefined) return { answer }
+    return { answer, held: { booking, parts: charges, permits: [] }, call: this.recordOf(record.id)?.call }
+  }
+
+  /**
+   * The piece was decided for a window that is over: it counts in this one. What it took of its hold is held again as far as nobody else has that by now, and
+   * the step is made anew, unless a later one of the same work came after it.
+   */
+  private movedAgain(operation: HoldOperation, { answer, held, call }: Ran): Ran {
+    const { record, spent } = operation
+    const known = record && this.recordOf(record.id)
+    if (known === undefined || held === undefined || known.call !== call) return { answer }
+    this.giveBack(held, held.booking.cost)
+    if (known.us > this.clock.us) {
+      const free = Math.min(...this.holdingKeys([]).map(({ holds, room }) => room - holds.total))
+      const again = Math.max(0, Math.min(spent, free))
+      for (const holds of this.holds) holds.move(known.us, again, 0)
+      known.rest += again
+    }
+    known.call--
+    known.used -= spent
+    known.over -= answer.hold?.debt ?? 0
+    return this.moved(operation)
+  }
+
+  private recordOf(id: string): KeptHold | undefined {
+    return this.holds[0]?.records.get(id)
+  }
+
+  /** @param charges gets what is charged of each key, where it can be given back. */
+  private holdingKeys(charges: (MemoryBooking | undefined)[]): readonly HoldingKey[] {
+    return this.parts.map((part, i): HoldingKey => {
       const { allowed, remaining, retryAfterMs } = part.peek(ONE_KEY)
       const { low, high } = hashed(part)
       const isBlocked = part.core.banLeft(low, high, this.clock.us) > 0
       const room = allowed || retryAfterMs === 0 ? remaining : 0
-      return { holds: this.holds[i] as StoredHolds, room: isBlocked ? 0 : room, isBlocked, charge: (tokens) => chargeAnyhow(part, tokens) }
+      const charge = (tokens: number): void => {
+        charges[i] = chargedAnyhow(part, tokens)
+      }
+      return { holds: this.holds[i] as StoredHolds, room: isBlocked ? 0 : room, isBlocked, charge }
     })
-    const { done, lacks, hold } = holdStep(keys, operation, this.clock.us)
-    const decision = done ? passed(this.beside(1)) : refusal(this.beside(lacks))
-    return { answer: { done, decision, ...(hold && { hold }) } }
   }
 
   /** Of the session of one policy, as are the next two. */
@@ -406,11 +453,13 @@ export class KeySession {
   }
 }
 
-/** As a take where it passes, so that no log merges it with another. */
-function chargeAnyhow(part: MemoryLimiter, tokens: number): void {
+/** As a take where it passes, so that no log merges it with another. Beyond the policy nothing of it can be given back. */
+function chargedAnyhow(part: MemoryLimiter, tokens: number): MemoryBooking | undefined {
   const charged = Math.min(tokens, MOST_COST)
-  if (part.peek(ONE_KEY, charged).allowed) part.take(ONE_KEY, charged)
-  else part.penalize(ONE_KEY, charged)
+  const booking = part.book(ONE_KEY, charged, 0)
+  if (booking.allowed) return booking
+  part.penalize(ONE_KEY, charged)
+  return undefined
 }
 
 function hashed(part: MemoryLimiter): { readonly low: number; readonly high: number } {

@@ -15,6 +15,9 @@ const MOST_TIMES = 256
 const MOST_WAITING = 50_000
 /** Of those that wait, so many are looked at to find what can go together. */
 const MOST_SEEN = 2000
+/** A key counts as locked for so long after a call has found it so; of more keys the oldest are forgotten. */
+const LOCKED_MS = 1_000
+const MOST_LOCKED = 1_000
 
 /** That of the start: the fake timers of a test do not hold up calls. Not every runtime has it. */
 const { setImmediate: atTurnsEnd } = globalThis as { readonly setImmediate?: (call: () => void) => unknown }
@@ -33,6 +36,28 @@ interface Caller {
 
 /** Turns the value that a key has into the state from which a step starts. */
 export type StateOf = (step: CasStep, refusal: Exclude<CasStepRefusal, 'busy'>) => CasStep['from']
+
+/** Keys that others keep locked, those found last at the end. */
+class LockedKeys {
+  private readonly untilMs = new Map<string, number>()
+
+  add(key: string, nowMs: number): void {
+    this.untilMs.delete(key)
+    this.untilMs.set(key, nowMs + LOCKED_MS)
+    for (const [oldest, untilMs] of this.untilMs) {
+      if (untilMs > nowMs && this.untilMs.size <= MOST_LOCKED) break
+      this.untilMs.delete(oldest)
+    }
+  }
+
+  has(key: string, nowMs: number): boolean {
+    return this.untilMs.size > 0 && (this.untilMs.get(key) ?? 0) > nowMs
+  }
+
+  delete(key: string): void {
+    this.untilMs.delete(key)
+  }
+}
 
 /** Equal calls, which are one step. */
 class Asked {
@@ -69,7 +94,7 @@ export class StepCalls {
   /** Takes that wait, by what they take. */
   private readonly equal = new Map<string, Asked>()
   private readonly busy = new Set<string>()
-  private readonly locked = new Set<string>()
+  private readonly locked = new LockedKeys()
   private underWay = 0
   private alone = 0
   private isPlanned = false
@@ -156,7 +181,7 @@ export class StepCalls {
   }
 
   private goesAlone(asked: Asked): boolean {
-    return asked.isAlone || (this.locked.size > 0 && asked.steps.some(({ key }) => this.locked.has(key)))
+    return asked.isAlone || asked.steps.some(({ key }) => this.locked.has(key, this.calls.nowMs()))
   }
 
   /** Drops the callers that have given up. */
@@ -222,9 +247,10 @@ export class StepCalls {
     }
     if (outcome === 'busy') {
       // Locked by others for longer than a call waits: what else takes this key goes alone too, until one of them is answered.
-      if (isAlone) for (const { key } of asked.steps) this.locked.add(key)
+      const atMs = this.calls.nowMs()
+      if (isAlone) for (const { key } of asked.steps) this.locked.add(key, atMs)
       asked.isAlone = true
-      asked.locked = { atMs: this.calls.nowMs(), keys: asked.steps.map(({ key }) => key) }
+      asked.locked = { atMs, keys: asked.steps.map(({ key }) => key) }
       this.waiting.unshift(asked)
       return
     }

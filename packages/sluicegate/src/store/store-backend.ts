@@ -91,10 +91,7 @@ export class StoreBackend implements Backend {
     return this.inLane(this.keysOf(operation.key), this.sessionOf(undefined), {
       signal,
       isReset: operation.verb === 'reset',
-      run: (session, undo) => {
-        if (undo?.held !== undefined) session.giveBack(undo.held, undo.held.booking.cost)
-        return session.run(operation, held)
-      },
+      run: (session, undo) => (undo === undefined ? session.run(operation, held) : session.runAgain(operation, held, undo)),
       answer: (ran, nowUs, atUs, order) => this.answered(operation, ran, nowUs, atUs, order),
     })
   }

@@ -230,17 +230,26 @@ export function holdsById(name: string, fixture: Fixtures, policyOf: MakePolicy)
     assert.deepEqual([stateOf(await open()).held, (await limiter.peek('ada')).remaining], [60, 40])
     const other = await byId.open('ada', OTHER, { expect: 41 })
     assert.deepEqual([other.isDone, other.decision.allowed], [false, false])
+    const peek = async (id = ID) => stateOf(await byId.peek('ada', id))
+    assert.deepEqual(
+      [await peek(), await peek(OTHER)],
+      [
+        { isDone: true, held: 60, used: 0, over: 0 },
+        { isDone: false, held: 0, used: 0, over: 0, fault: 'unknown' },
+      ],
+    )
     for (const repeated of [false, true]) {
       const { spent, ...answer } = await byId.add('ada', ID, 30, 1)
       assert.deepEqual([stateOf({ ...answer, spent }), spent], [{ isDone: true, held: 30, used: 30, over: 0 }, repeated ? 0 : 30])
     }
     assert.equal((await byId.add('ada', ID, 5)).used, 35)
+    assert.deepEqual(await peek(), { isDone: false, held: 25, used: 35, over: 0, fault: 'passed' })
     assert.deepEqual(stateOf(await byId.add('ada', ID, 5, 1)), { isDone: false, held: 25, used: 35, over: 0, fault: 'passed' })
     for (let i = 0; i < 2; i++) {
       assert.deepEqual(stateOf(await byId.close('ada', ID, 40, 3)), { isDone: true, held: 0, used: 40, over: 0 })
       assert.equal((await limiter.peek('ada')).remaining, 60)
     }
-    assert.equal((await byId.close('ada', ID, 99, 4)).fault, 'closed')
+    assert.deepEqual([(await byId.close('ada', ID, 99, 4)).fault, (await peek()).fault], ['closed', 'closed'])
     assert.equal((await byId.add('ada', ID, 1, 5)).fault, 'closed')
     assert.equal((await byId.close('ada', ID)).used, 40)
     assert.equal((await limiter.peek('ada')).remaining, 60)
@@ -258,7 +267,11 @@ export function holdsById(name: string, fixture: Fixtures, policyOf: MakePolicy)
       await assert.rejects(byId.add('ada', OTHER, 1, call), { name: 'PolicyError', option: 'call' })
       await assert.rejects(byId.close('ada', OTHER, 1, call), { name: 'PolicyError', option: 'call' })
     }
-    clock.advance(1_400)
+    assert.equal((await byId.peek('eve', ID)).fault, 'unknown')
+    clock.advance(900)
+    assert.equal((await byId.peek('ada', ID)).held, 60, 'a look renews nothing')
+    clock.advance(500)
+    assert.deepEqual(stateOf(await byId.peek('ada', ID)), { isDone: true, held: 0, used: 0, over: 0 })
     assert.deepEqual(stateOf(await byId.add('ada', ID, 10, 1)), { isDone: true, held: 0, used: 10, over: 0 }, 'of what is free')
     clock.advance(4_000)
     assert.equal((await byId.add('ada', ID, 1, 2)).fault, 'unknown')

@@ -1,5 +1,6 @@
 import type { Grant, TokenRequest } from '../../../sluicegate/dist/lease/grant.js'
 import { CLOCK_DRIFT } from '../../../sluicegate/dist/lease/leasing.js'
+import type { HoldOperation } from '../../../sluicegate/dist/shared/backend.js'
 import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
 import { grantsOf } from '../../../sluicegate/dist/shared/steps/script-call.js'
 import { type Admission, type Excess, firstOver } from '../history/excess.js'
@@ -10,6 +11,7 @@ import { LeaseProcess } from './lease-process.js'
 import { LeaseRecords } from './lease-records.js'
 import type { LeaseHistory, LeaseRules } from './lease-rules.js'
 import { boundOf, namesOf } from './lease-rules.js'
+import { LeaseWork } from './lease-work.js'
 
 interface LeasePace {
   /** How long a message takes. */
@@ -37,14 +39,17 @@ function leasePace(random: Random, { leaseUs, policy: { windowMs } }: LeasedPoli
 }
 
 const [MOST_EVENTS, MOST_AT_ONCE] = [120, 64]
+/** Every so many histories, if of one version, have open work beside the leases. */
+const WORK_EACH = 4
+const MOST_EXPECTED = 8
 
 /**
- * A fleet on one key, in whole microseconds: one authority, and processes that lease from it and ask it at once, under one or several versions of a
- * policy, over a network that delays and loses, until all is over. Who spends does so when it hurts most: at the last moment of what it holds,
- * together with the others, and then as each token conforms.
+ * A fleet on one key, in whole microseconds: one authority, and processes that lease from it, ask it at once, and have work open there, under one or several
+ * versions of a policy, over a network that delays and loses, until all is over. Who spends does so when it hurts most: at the last moment of what it
+ * holds, together with the others, and then as each token conforms.
  */
 export function leaseHistory(seed: number, rules: LeaseRules, encodings: readonly PolicyEncoding['name'][]): LeaseHistory {
-  return new Fleet(new Random(seed), rules, encodings).history()
+  return new Fleet(new Random(seed), rules, encodings, seed % WORK_EACH === 0).history()
 }
 
 class Fleet {
@@ -60,12 +65,14 @@ class Fleet {
   /** The part of the takes that the authority decides one by one. */
   private readonly atOnce: number
   private charged = 0
+  private readonly hasWork: boolean
 
-  constructor(random: Random, rules: LeaseRules, encodings: readonly PolicyEncoding['name'][]) {
+  constructor(random: Random, rules: LeaseRules, encodings: readonly PolicyEncoding['name'][], mayHaveWork: boolean) {
     this.random = random
     this.rules = rules
     this.versions = randomVersions(random, encodings)
-    this.records = new LeaseRecords(this.versions[0].encoding.name, rules.records, rules.numbersOf)
+    this.hasWork = mayHaveWork && this.versions.length === 1
+    this.records = new LeaseRecords(this.versions[0].encoding.name, rules.records, rules.numbersOf, rules.held)
     this.time = new Timeline(random.integer(1, 20_000_000))
     const count = random.integer(1, random.pick(this.versions.length > 1 ? [4, 8] : [2, 4, 8]))
     this.processes = Array.from({ length: count }, () => new LeaseProcess(random, random.pick(this.versions)))
@@ -94,6 +101,7 @@ class Fleet {
       this.inUs(process.stoppedUntilUs - this.nowUs, () => this.spendAll(process))
     } else if (random.chance(0.02)) process.crash(this.nowUs)
     else if (this.versions.length > 1 && random.chance(0.03)) this.deploy(process)
+    else if (this.hasWork && random.chance(0.6)) this.work(process)
     else if (random.chance(0.1)) this.giveBack(process, random.chance(0.5))
     else for (let takes = random.integer(1, random.pick([1, 4, 12])); takes > 0; takes--) this.take(process)
   }
@@ -103,6 +111,72 @@ class Fleet {
     this.giveBack(process, true)
     process.version = this.random.pick(this.versions)
     process.crash(this.nowUs)
+  }
+
+  /** Work opens, goes on, closes, or is left alone. */
+  private work(process: LeaseProcess): void {
+    const { random } = this
+    const { works } = process
+    const own = works.length === 0 ? undefined : random.pick(works)
+    if (own === undefined || random.chance(0.2)) this.open(process)
+    else if (random.chance(0.1)) works.splice(works.indexOf(own), 1)
+    else if (!own.isAsking && random.chance(0.15)) {
+      works.splice(works.indexOf(own), 1)
+      this.say(process, own, own.asks(process.clockUs(this.nowUs), { hold: 0, want: 0, least: 0, isDebt: true }))
+    } else this.add(process, own, random.integer(1, this.mostCost))
+  }
+
+  private open(process: LeaseProcess): void {
+    const { random } = this
+    const { leaseUs, policy } = this.versions[0]
+    const work = new LeaseWork(this.rules.work, random.magnitude(1_000, random.pick([4 * leaseUs, policy.windowMs * 2_000])))
+    const hold = random.integer(1, MOST_EXPECTED)
+    process.works.push(work)
+    const step = { hold, want: random.integer(1, hold), least: 1, isDebt: false }
+    this.say(process, work, work.asks(process.clockUs(this.nowUs), step))
+  }
+
+  /** As `SharedWork` does it: of the grant, or of one that the authority gives, and now and then it is renewed ahead of need. */
+  private add(process: LeaseProcess, work: LeaseWork, cost: number): void {
+    const { random } = this
+    const isAdded = this.added(process, work, cost)
+    if (work.isAsking || (isAdded && random.chance(0.7))) return
+    const least = isAdded ? 0 : cost
+    const step = { hold: 'rest', want: least + random.integer(0, 4), least, isDebt: false } as const
+    this.say(process, work, work.asks(process.clockUs(this.nowUs), step), () => isAdded || this.added(process, work, cost))
+  }
+
+  private added(process: LeaseProcess, work: LeaseWork, cost: number): boolean {
+    if (!work.spend(process.clockUs(this.nowUs), cost)) return false
+    this.admissions.push({ atUs: this.nowUs, cost })
+    return true
+  }
+
+  /** Tells the authority of work, which may come late, or not at all, as may its answer. */
+  private say(process: LeaseProcess, work: LeaseWork, operation: HoldOperation, then: () => void = () => undefined): void {
+    const { random } = this
+    const { life, version } = process
+    const sentUs = process.clockUs(this.nowUs)
+    work.isAsking = true
+    const lost = (): void =>
+      this.arrives(process, version.leaseUs, life, () => {
+        work.isAsking = false
+        work.lost(operation)
+      })
+    this.inUs(this.pace.delayUs(), () => {
+      if (random.chance(0.05)) return lost()
+      const stepped = this.records.hold(version.encoding, this.nowUs, operation)
+      this.charged += stepped.charged
+      if (random.chance(0.05)) return lost()
+      this.arrives(process, this.pace.delayUs(), life, () => {
+        work.isAsking = false
+        work.answered(stepped, operation, sentUs, process.clockUs(this.nowUs))
+        then()
+        if (!stepped.done) return
+        const lastUs = process.whenUs(work.untilUs - random.pick([-1, 0, 1, 1, 2]))
+        this.inUs(Math.max(0, lastUs - this.nowUs), () => (random.chance(0.5) ? this.surge() : this.spendAll(process)))
+      })
+    })
   }
 
   /** As `LeasedTakes` does it. */
@@ -157,6 +231,7 @@ class Fleet {
   private spendAll(process: LeaseProcess): void {
     if (this.nowUs < process.stoppedUntilUs) return
     while (this.spent(process, 1));
+    for (const work of process.works) while (this.added(process, work, 1));
   }
 
   private ask(process: LeaseProcess): void {

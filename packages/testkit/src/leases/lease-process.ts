@@ -2,6 +2,7 @@ import { KeyLease } from '../../../sluicegate/dist/lease/key-lease.js'
 import { mostLeased } from '../../../sluicegate/dist/lease/leasing.js'
 import type { Random } from '../random.js'
 import type { LeasedPolicy } from './lease-draws.js'
+import type { LeaseWork } from './lease-work.js'
 
 /** The fastest and the slowest clock, against that of the authority: one part in two thousand. */
 const MOST_DRIFT = 1000
@@ -21,6 +22,8 @@ export class LeaseProcess {
   spent = 0
   /** Costs of callers that wait for a lease. */
   waiting: number[] = []
+  /** Open work. */
+  works: LeaseWork[] = []
   /** Keeps tokens for later, instead of spending them as they come. */
   readonly hoards: boolean
   private readonly random: Random
@@ -54,6 +57,7 @@ export class LeaseProcess {
     this.life++
     this.isAsking = false
     this.waiting = []
+    this.works = []
     this.lease = this.newLease(nowUs)
   }
 

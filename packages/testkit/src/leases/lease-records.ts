@@ -1,10 +1,24 @@
 import type { Grant, TokenRequest } from '../../../sluicegate/dist/lease/grant.js'
 import { KeyLease } from '../../../sluicegate/dist/lease/key-lease.js'
+import type { HoldOperation } from '../../../sluicegate/dist/shared/backend.js'
+import { type HoldStepped, holdStep } from '../../../sluicegate/dist/shared/holds/hold-step.js'
+import { StoredHolds } from '../../../sluicegate/dist/shared/holds/stored-holds.js'
 import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
 import type { ScriptLease } from '../../../sluicegate/dist/shared/steps/script-call.js'
 import { type LeaseStep, type RecordRules, SOUND_RECORDS, type StepTake } from '../twins/lease-step.js'
 import { LogStep } from '../twins/log-step.js'
 import { leaseStepOf } from './leased-fleet.js'
+
+/** What is held of a key, and how it counts. */
+export interface HeldRules {
+  /** What takes and leases see of it. */
+  seen(held: number): number
+  /** What is charged of a grant that nobody has reported by its end. */
+  lapsed(granted: number): number
+}
+
+/** Those of `lua/steps/holds.lua`. */
+export const SOUND_HELD: HeldRules = { seen: (held) => held, lapsed: (granted) => granted }
 
 /** Of the numbers of one version of a policy. */
 interface LeaseRecord {
@@ -17,13 +31,17 @@ export class LeaseRecords {
   private readonly encoding: PolicyEncoding['name']
   private readonly rules: RecordRules
   private readonly numbersOf: (encoding: PolicyEncoding) => readonly number[]
+  private readonly held: HeldRules
+  /** Of a policy with one version. */
+  private readonly holds = new StoredHolds()
   /** Those written last first. */
   private records: readonly LeaseRecord[] = []
   /** Whether the numbers that are asked about were not known. */
   private isNew = false
 
   /** @param numbersOf of a version; of others in a mutant. */
-  constructor(encoding: PolicyEncoding['name'], rules = SOUND_RECORDS, numbersOf = wholeNumbersOf) {
+  constructor(encoding: PolicyEncoding['name'], rules = SOUND_RECORDS, numbersOf = wholeNumbersOf, held = SOUND_HELD) {
+    this.held = held
     this.encoding = encoding
     this.rules = rules
     this.numbersOf = numbersOf
@@ -31,13 +49,30 @@ export class LeaseRecords {
 
   lease(encoding: PolicyEncoding, nowUs: number, want: number, least: number): ScriptLease {
     return this.asked(encoding, nowUs, true, (step, others) => {
-      const lease = step.lease(nowUs, want, least, others)
+      const held = this.held.seen(this.holds.total)
+      const left = held === 0 ? want : Math.max(0, Math.min(want, step.leasableAt(nowUs) - held))
+      const lease = step.lease(nowUs, left, least, others)
       return { answer: lease, passed: lease.tokens }
+    })
+  }
+
+  /** A step of a hold, and the tokens that it charged. */
+  hold(encoding: PolicyEncoding, nowUs: number, operation: HoldOperation): HoldStepped & { readonly charged: number } {
+    return this.asked(encoding, nowUs, false, (step) => {
+      let charged = 0
+      const charge = (tokens: number): void => {
+        step.charge(tokens)
+        charged += tokens
+      }
+      const stepped = holdStep([{ holds: this.holds, room: step.remainingAt(nowUs), isBlocked: false, charge }], operation, nowUs)
+      return { answer: { ...stepped, charged }, passed: charged }
     })
   }
 
   take(encoding: PolicyEncoding, nowUs: number, cost: number): StepTake {
     return this.asked(encoding, nowUs, false, (step) => {
+      const held = this.held.seen(this.holds.total)
+      if (held > 0 && step.remainingAt(nowUs) < cost + held) return { answer: { allowed: false, untilNewUs: 0 }, passed: 0 }
       const take = step.take(nowUs, cost)
       return { answer: take, passed: take.allowed ? cost : 0 }
     })
@@ -63,6 +98,7 @@ export class LeaseRecords {
     isLease: boolean,
     ask: (step: LeaseStep, others: readonly LeaseStep[]) => { readonly answer: Answer; readonly passed: number },
   ): Answer {
+    for (const { us, granted } of this.holds.ended(nowUs)) this.lapsed(encoding, us, this.held.lapsed(granted))
     const own = this.recordOf(encoding, nowUs)
     const { step } = own
     if (this.isNew) this.write(own)
@@ -73,6 +109,13 @@ export class LeaseRecords {
     // The store remembers nothing of a key that has spent nothing, when its first call is denied.
     else if (this.isNew && this.records.every((record) => record.step.isOver())) this.records = []
     return answer
+  }
+
+  /** Charges what a process has not reported, as of the end of its grant. */
+  private lapsed(encoding: PolicyEncoding, endUs: number, granted: number): void {
+    const own = this.recordOf(encoding, endUs)
+    own.step.charge(granted)
+    this.write(own)
   }
 
   /** Records of full keys are removed. */

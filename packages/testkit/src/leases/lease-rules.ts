@@ -7,7 +7,8 @@ import { specOf } from '../kit.js'
 import type { SinglePolicySpec } from '../oracle/oracle.js'
 import { type RecordRules, SOUND_RECORDS } from '../twins/lease-step.js'
 import type { LeasedPolicy } from './lease-draws.js'
-import { wholeNumbersOf } from './lease-records.js'
+import { type HeldRules, SOUND_HELD, wholeNumbersOf } from './lease-records.js'
+import { SOUND_WORK, type WorkRules } from './lease-work.js'
 
 /** So much may be given at least, however little the burst is larger than what flows in during a lease. */
 const LEAST_TOKENS = 2
@@ -58,6 +59,8 @@ export interface LeaseRules {
   /** The numbers of a version at the authority, and how it counts what passes under other numbers. */
   numbersOf(encoding: PolicyEncoding): number[]
   readonly records: RecordRules
+  readonly held: HeldRules
+  readonly work: WorkRules
   /** A grant as a process takes it in, and the time from which its ends count. */
   grantOf(grant: Grant, leaseUs: number): Grant
   endsFromUs(sentUs: number, arrivedUs: number): number
@@ -73,6 +76,8 @@ export const SOUND: LeaseRules = {
   name: 'sound',
   numbersOf: wholeNumbersOf,
   records: SOUND_RECORDS,
+  held: SOUND_HELD,
+  work: SOUND_WORK,
   grantOf: (grant) => grant,
   endsFromUs: (sentUs) => sentUs,
   backOf: (unspent) => unspent,
@@ -125,6 +130,21 @@ export const FAULTY: readonly FaultyRules[] = [
     leasedUs: (_leasedUs, nowUs) => nowUs,
   }),
   broken('tokens of a longer lease count as if they were spent at once', ['rate'], { records: { ...SOUND_RECORDS, countsLent: false } }),
+  broken('takes and leases do not see what is held', ['rate', 'fixed-window', 'sliding-window', 'sliding-log'], {
+    held: { ...SOUND_HELD, seen: () => 0 },
+  }),
+  broken('what work has spent and nobody reported is free when its grant ends', ['rate', 'fixed-window', 'sliding-window', 'sliding-log'], {
+    held: { ...SOUND_HELD, lapsed: () => 0 },
+  }),
+  broken('a grant of work ends so long after its answer has come', ['rate', 'sliding-log'], {
+    work: { ...SOUND_WORK, endsUs: (_sentUs, arrivedUs, forUs) => arrivedUs + forUs },
+  }),
+  broken('what was spent of a grant that ended while it was reported is forgotten', ['fixed-window', 'sliding-log'], {
+    work: { ...SOUND_WORK, spentOfNext: (_since, ofStanding) => ofStanding },
+  }),
+  broken('what a lost report said is spent again', ['rate', 'fixed-window', 'sliding-window', 'sliding-log'], {
+    work: { ...SOUND_WORK, leftOfLost: (granted) => granted },
+  }),
   broken('a third version begins as the one written last, and not as the largest', ['rate', 'fixed-window', 'sliding-window'], {
     records: { ...SOUND_RECORDS, beginsWithLargest: false },
   }),

@@ -45,6 +45,8 @@ export abstract class LeaseStep {
   abstract carried(other: LeaseStep, others: readonly LeaseStep[]): void
   /** Counts what passed under the numbers of `by`, which met `others`. */
   abstract filled(tokens: number, by: LeaseStep, others: readonly LeaseStep[], isLease: boolean): void
+  /** Counts tokens at the time read last, whatever is left. */
+  abstract charge(tokens: number): void
   /** Counts what came back under other numbers. */
   relieved(_tokens: number): void {}
   protected abstract debtAt(nowUs: number): number
@@ -77,6 +79,11 @@ export abstract class LeaseStep {
     const before = this.debtAt(nowUs)
     this.returned(tokens, leasedUs)
     return before - this.debtAt(nowUs)
+  }
+
+  /** Whole tokens that a lease may have. */
+  leasableAt(nowUs: number): number {
+    return this.remainingAt(nowUs)
   }
 
   /** Whole tokens left. */

@@ -31,6 +31,11 @@ export class LogStep extends LimitStep {
     throw new RangeError('there is one log for all')
   }
 
+  charge(tokens: number): void {
+    this.lastUs = Math.max(this.nowUs, this.lastUs)
+    this.write(tokens)
+  }
+
   read(nowUs: number): void {
     this.nowUs = nowUs
     const gone = this.entries.findIndex(({ us }) => us > nowUs - this.windowUs)

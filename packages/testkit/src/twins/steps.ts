@@ -59,6 +59,15 @@ export class RateStep extends LeaseStep {
     for (const each of others) each.debt += each.unitsOf(gained, this)
   }
 
+  override charge(tokens: number): void {
+    this.debt += tokens * this.unitsPerToken
+  }
+
+  override leasableAt(nowUs: number): number {
+    this.read(nowUs)
+    return Math.max(0, Math.floor((this.capacity - Math.max(this.debt, this.rules.leftBy(this.lent))) / this.unitsPerToken))
+  }
+
   override lease(nowUs: number, want: number, least: number, others: readonly RateStep[] = []): ScriptLease {
     this.read(nowUs)
     const before = this.debt
@@ -164,6 +173,10 @@ export class FixedStep extends LimitStep {
     this.count = Math.max(this.count - tokens, 0)
   }
 
+  charge(tokens: number): void {
+    this.count += tokens
+  }
+
   filled(tokens: number): void {
     this.count = Math.max(this.count, Math.min(this.count + tokens, this.limit))
   }
@@ -222,6 +235,10 @@ export class SlidingStep extends LimitStep {
 
   override relieved(tokens: number): void {
     this.current = Math.max(this.current - tokens, 0)
+  }
+
+  charge(tokens: number): void {
+    this.current += tokens
   }
 
   filled(tokens: number): void {

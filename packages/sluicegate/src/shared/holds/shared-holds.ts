@@ -7,6 +7,7 @@ import { OpenedHold } from '../../holds/opened-hold.js'
 import { uncountedHold } from '../../holds/uncounted-hold.js'
 import type { Key } from '../../limiter.js'
 import { decisionOf, newOperationId } from '../backend.js'
+import type { QueueAhead } from '../waiting/shared-waiting.js'
 import { OpensTogether } from './opens-together.js'
 import { SharedWork } from './shared-work.js'
 import { StoredHoldsById } from './stored-holds-by-id.js'
@@ -35,7 +36,8 @@ export class SharedHolds {
     const request = checkedOpenRequest(options)
     requireNoPermits(inForce.policy.policies ?? [inForce.policy])
     const expected = this.place.expected(key, request)
-    if (waiting.isQueued(key)) return this.refused(key, expected, await this.denied(key, expected))
+    const ahead = waiting.ahead(key)
+    if (ahead !== undefined) return this.refused(key, expected, await this.behind(key, expected, ahead))
     const sentUs = this.place.ticker.read()
     const want = this.place.first(expected)
     const step = stepOf(key, request)
@@ -58,8 +60,16 @@ export class SharedHolds {
     return this.parts.inForce.fallback.openWithout(key, { expect, ttl: ttlUs / 1000, over: over === 'wait' ? 'wait' : 'cut' })
   }
 
-  private async denied(key: Key, expected: number): Promise<Decision> {
-    return refusal(decisionOf(await this.parts.inForce.fallback.execute({ verb: 'peek', key, cost: expected })))
+  /** What those have before it who wait is not free until they have it or have given up. */
+  private async behind(key: Key, expected: number, { tokens, nextMs, lastMs }: QueueAhead): Promise<Decision> {
+    const { fallback } = this.parts.inForce
+    const costs = [expected, Math.min(expected + tokens, Number.MAX_SAFE_INTEGER)]
+    const [own, all] = (await Promise.all(costs.map(async (cost) => decisionOf(await fallback.execute({ verb: 'peek', key, cost }))))) as [
+      Decision,
+      Decision,
+    ]
+    const retryAfterMs = Math.min(all.allowed ? nextMs : all.retryAfterMs, Math.max(lastMs, own.retryAfterMs))
+    return refusal({ ...(own.allowed ? all : own), retryAfterMs: Math.ceil(retryAfterMs) })
   }
 
   private refused(key: Key, expected: number, decision: Decision): Hold<Awaitable<boolean>, 'later'> {

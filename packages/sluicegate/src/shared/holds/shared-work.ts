@@ -41,6 +41,8 @@ export class SharedWork implements Work<'later'>, Alert {
   /** Tokens of the grant, and those of them that were spent since the last report. */
   private granted = 0
   private spent = 0
+  /** Tokens of all grants that were spent. */
+  private drawn = 0
   /** Until its answer comes, late, the store charges all of the grant when that ends. */
   private lostReport: LostReport | undefined
   /** When the grant ends. */
@@ -153,8 +155,8 @@ export class SharedWork implements Work<'later'>, Alert {
     void this.given()
   }
 
-  /** Takes over what the store says. */
-  answered({ done, decision, hold }: Answer, sentUs: number, spent = 0): void {
+  /** Takes over what the store says. @param drawn when it was asked: what was spent since is of what it grants, also where the grant before has ended. */
+  answered({ done, decision, hold }: Answer, sentUs: number, drawn = this.drawn): void {
     this.free = decision?.remaining ?? 0
     if (hold === undefined) return
     this.stood = hold
@@ -162,7 +164,7 @@ export class SharedWork implements Work<'later'>, Alert {
     if (!done) return
     const isOther = this.lostReport !== undefined
     this.forgetLost()
-    this.spent = isOther ? 0 : Math.max(0, this.spent - spent)
+    this.spent = isOther ? 0 : this.drawn - drawn
     this.granted = hold.granted
     this.untilUs = sentUs + hold.forUs * PACE
   }
@@ -172,11 +174,16 @@ export class SharedWork implements Work<'later'>, Alert {
     this.endIfOver(us)
     const left = this.granted - this.spent - cost
     if (left < 0 || us >= this.untilUs) return false
-    this.spent += cost
-    this.used += cost
+    this.draw(cost)
     this.lastUs = us
     if (this.renewal === undefined && this.isDue(left, us)) this.renew(us)
     return true
+  }
+
+  private draw(cost: number): void {
+    this.spent += cost
+    this.drawn += cost
+    this.used += cost
   }
 
   private isDue(left: number, us: number): boolean {
@@ -197,11 +204,12 @@ export class SharedWork implements Work<'later'>, Alert {
   /** Reports what was spent, and has `want` granted, `least` at least. */
   private async moved(want: number, least: number): Promise<Answer | undefined> {
     const spent = this.reported()
+    const { drawn } = this
     const sentUs = this.shared.ticker.read()
     const report: LostReport = { spent: 0 }
     const late = (hold: OpenHold): number | undefined => this.answeredLate(hold, sentUs, report)
     const answer = await this.shared.answerTo(this.operation({ spent, hold: 'rest', want, least, late }))
-    if (answer !== undefined) this.answered(answer, sentUs, spent)
+    if (answer !== undefined) this.answered(answer, sentUs, drawn)
     else this.lost(spent, report)
     return answer
   }
@@ -264,8 +272,7 @@ export class SharedWork implements Work<'later'>, Alert {
     this.endOutside()
     this.watch()
     if (answer.done) {
-      this.spent += cost
-      this.used += cost
+      this.draw(cost)
       this.lastUs = this.shared.ticker.read()
       return true
     }
@@ -278,13 +285,14 @@ export class SharedWork implements Work<'later'>, Alert {
     if (over === 'wait') return this.waited(cost)
     if (over === 'cut') return this.refused(cost)
     const spent = this.reported() + cost
+    const { drawn } = this
     const sentUs = this.shared.ticker.read()
     const answer = await this.shared.answerTo(this.operation({ spent, hold: 'rest', want: 0, isDebt: true }))
     if (answer === undefined) {
       this.lost(spent - cost, { spent: 0 })
       return this.without(cost)
     }
-    this.answered(answer, sentUs, spent - cost)
+    this.answered(answer, sentUs, drawn)
     this.used += cost
     this.over += answer.hold?.over ?? 0
     return true

@@ -6,7 +6,7 @@ import { isInteger } from '../../options/option-checks.js'
 import { decisionOf, type HoldOperation, type HoldRecord, newOperationId } from '../backend.js'
 import type { WorkPlace } from './work-place.js'
 
-type Step = Pick<HoldOperation, 'spent' | 'hold' | 'ttlUs' | 'isDebt'>
+type Step = Pick<HoldOperation, 'spent' | 'hold' | 'ttlUs' | 'isDebt'> & Partial<Pick<HoldOperation, 'least'>>
 
 const ID = /^[0-9a-f]{32}$/
 /** That of the step that opened it counts. */
@@ -31,6 +31,12 @@ export class StoredHoldsById implements HoldsById {
     return answer
   }
 
+  /** As an open for which there is never room: no grant is at least 1 where none is wanted. */
+  async peek(key: Key, id: string): Promise<HoldAnswer> {
+    const answer = await this.step(key, id, { spent: 0, hold: 1, ttlUs: ANY_TTL_US, isDebt: false, least: 1 }, { call: 0 })
+    return answer.isDone || answer.fault !== undefined ? answer : { ...answer, fault: 'unknown' }
+  }
+
   async add(key: Key, id: string, cost: number, call?: number): Promise<HoldAnswer> {
     checkSpent(cost)
     checkCall(call)
@@ -51,8 +57,10 @@ export class StoredHoldsById implements HoldsById {
     const { backend } = this.place.parts.inForce.parts
     const operation = { verb: 'hold', key, id: newOperationId(), want: 0, least: 0, ...step, record: { ...record, id } } as const
     const answer = await backend.execute(operation)
-    const { rest = 0, granted = 0, used = 0, over = 0, spent = 0, debt = 0, fault } = answer.hold ?? {}
-    return { isDone: answer.done, decision: decisionOf(answer), held: rest + granted, used, over, spent, debt, fault }
+    const { rest = 0, granted = 0, forUs = 0, used = 0, over = 0, spent = 0, debt = 0, fault } = answer.hold ?? {}
+    // The record of a hold outlives it.
+    const held = forUs > 0 ? rest + granted : 0
+    return { isDone: answer.done, decision: decisionOf(answer), held, used, over, spent, debt, fault }
   }
 }
 

@@ -51,6 +51,13 @@ export interface Waited {
   readonly booked?: Booked | undefined
 }
 
+/** What waits of a key: tokens, until the first of it has asked again, and until the last of it has given up. */
+export interface QueueAhead {
+  readonly tokens: number
+  readonly nextMs: number
+  readonly lastMs: number
+}
+
 /** `wait` during an outage. */
 export class OutageWaiting {
   private readonly reservations: Reservations
@@ -177,6 +184,12 @@ export class SharedWaiting {
     return this.queues.size > 0 && this.queues.has(nameOf(key))
   }
 
+  /** What its queue has before whoever comes now; undefined without one. */
+  ahead(key: Key): QueueAhead | undefined {
+    const queue = this.isQueued(key) ? this.queues.get(nameOf(key)) : undefined
+    return queue && { tokens: queue.tokens, nextMs: LAST_ASK_MS, lastMs: this.leftMs(queue.untilMs) }
+  }
+
   /**
    * Call it when this process gave tokens of a key back: the first of its queue asks at once, and those that have reservations reserve anew
    * where that is sooner.
@@ -285,12 +298,12 @@ export class SharedWaiting {
   }
 
   private async enqueued(wait: Wait, denied?: QueueDenial): Promise<Attempt> {
-    const { request, arrival } = wait
+    const { request, arrival, untilMs } = wait
     const name = nameOf(request.key)
     const queue = this.queues.get(name) ?? new WaitingQueue()
     this.queues.set(name, queue)
     const own = Symbol()
-    const place = queue.add({ own, request, arrival })
+    const place = queue.add({ own, request, arrival, untilMs })
     try {
       return await this.asking(queue, own, wait, denied)
     } finally {

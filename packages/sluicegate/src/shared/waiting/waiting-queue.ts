@@ -9,6 +9,8 @@ export interface QueueMember {
   readonly request: WaitRequest
   /** Its place in the order of arrival. */
   readonly arrival: number
+  /** The reading at which it gives up. */
+  readonly untilMs: number
 }
 
 /** The last denial of the first in a queue: the reading from which on it would pass. */
@@ -18,8 +20,9 @@ export interface QueueDenial {
 
 /** The waiters for a key in this process that hold no reservation, in the order of arrival. */
 export class WaitingQueue {
-  /** The sum of their costs. */
+  /** The sum of their costs, and when the last of them will have given up. */
   tokens = 0
+  untilMs = Number.NEGATIVE_INFINITY
   denied: QueueDenial | undefined
   private readonly members = new Chain<QueueMember>()
 
@@ -29,8 +32,9 @@ export class WaitingQueue {
 
   /** Behind all that arrived before it: a waiter that was first and has to request again is first again. */
   add(member: QueueMember): Place<QueueMember> {
-    const { arrival, request } = member
+    const { arrival, request, untilMs } = member
     this.tokens += request.cost
+    this.untilMs = Math.max(this.untilMs, untilMs)
     const { first, last } = this.members
     if (first === undefined || last === undefined || last.item.arrival < arrival) return this.members.add(member)
     let before: Place<QueueMember> | undefined
