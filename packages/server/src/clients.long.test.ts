@@ -6,21 +6,14 @@ import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { manualClock } from 'sluicegate'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 
-// The programs of docs/clients.md, copied as a reader copies them, against a service.
+// The programs of docs/clients.md and the calls of the pages of the service, copied as a reader copies them, against a service with the file of the page.
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const PAGE = readFileSync(`${ROOT}docs/clients.md`, 'utf8')
-const CONFIG = `
-listen: { http: 127.0.0.1:0, grpc: 127.0.0.1:0, resp: 127.0.0.1:0 }
-policies:
-  per-user: { algorithm: token-bucket, limit: 1, window: 1h }
-  budget:
-    levels:
-      org: { algorithm: fixed-window, limit: 1000, window: month }
-      user: { algorithm: fixed-window, limit: 50, window: year }
-`
+const LISTEN = 'listen: { http: 127.0.0.1:0, grpc: 127.0.0.1:0, resp: 127.0.0.1:0 }\n'
 const FOLDER = mkdtempSync(join(tmpdir(), 'sluicegate-clients-'))
 after(() => rmSync(FOLDER, { recursive: true, force: true }))
 
@@ -67,7 +60,7 @@ for (const { at, file, command } of PROGRAMS) {
 
 /** A service, and a program of the page that calls it and prints what it decided. */
 async function running(t: TestContext, at: string, file: string, command: readonly string[]) {
-  const service = await runService(t, CONFIG)
+  const service = await runService(t, LISTEN + yamlIn(PAGE)[0])
   const { urls } = service
   const portOf = (listener: 'http' | 'grpc' | 'resp'): string => new URL(urls.get(listener)?.replace(/^\w+:/, 'http:') ?? '').port
   const code = inTime(blockAfter(at), file)
@@ -82,6 +75,53 @@ async function running(t: TestContext, at: string, file: string, command: readon
     return (await promisify(execFile)(program, [...args, path], { cwd: FOLDER, env })).stdout.trim()
   }
   return { service, run }
+}
+
+for (const page of ['service', 'service-api']) {
+  test(`the calls of docs/${page}.md are answered as the page says, by a service with the file that stands before them`, async (t) => {
+    const groups = callsIn(readFileSync(`${ROOT}docs/${page}.md`, 'utf8'))
+    assert.ok(groups.size > 0)
+    for (const [yaml, calls] of groups) {
+      const { url } = await runService(t, LISTEN + yaml, { clock: manualClock(Date.now()) })
+      const script = calls.map(({ code }) => `${code.replaceAll('http://127.0.0.1:8080', url)}\necho '${END}'\n`).join('')
+      const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd: FOLDER })
+      for (const [i, answer] of stdout.split(`${END}\n`).slice(0, -1).entries()) {
+        const { code = '', expected = '' } = calls[i] ?? {}
+        assert.doesNotMatch(answer, /"code":|^$/, code)
+        for (const line of expected.split('\n').filter((each) => each !== '')) assert.match(answer, likeLine(line), code)
+      }
+    }
+  })
+}
+
+interface Call {
+  readonly code: string
+  readonly expected: string | undefined
+}
+
+const END = '-- end of a block --'
+
+/** Blocks of shell that call a service, with what they print, by the file that stands before them. What one defines is there for those after it. */
+function callsIn(page: string): ReadonlyMap<string, readonly Call[]> {
+  const groups = new Map<string, Call[]>()
+  let file = ''
+  for (const [, language, block = '', expected] of page.matchAll(/```(yaml|sh)\n(.*?)```(?:\n\n```text\n(.*?)```)?/gs)) {
+    file = language === 'yaml' ? block : (/<<'END'\n(.*?)^END$/ms.exec(block)?.[1] ?? file)
+    if (language === 'yaml' || !block.includes('127.0.0.1:8080')) continue
+    const code = block.replace(/^cat >.*?^END$/ms, '').replace(/^npx .*$/m, '')
+    groups.set(file, [...(groups.get(file) ?? []), { code, expected }])
+  }
+  return groups
+}
+
+/** `...` in it is any text. */
+function likeLine(line: string): RegExp {
+  const parts = line.split('...').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`))
+  return new RegExp(`^${parts.join('.*')}$`, 'm')
+}
+
+function yamlIn(page: string): readonly string[] {
+  return [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, yaml = '']) => yaml)
 }
 
 /** The first block of code below a heading. */

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
+import { manualClock } from 'sluicegate'
 import { postgresTable } from 'sluicegate/postgres'
 import { parseConfig } from 'sluicegate-config/read-config.js'
 import { longTest, PostgresProcess, Random, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
@@ -118,6 +120,75 @@ for (const [name, storage] of STORAGES) {
     assert.deepEqual(
       counts.map((each) => [each?.spent, each?.cut]),
       [counts[0]?.spent === 400 ? [400, 0] : [0, 0], counts[0]?.spent === 400 ? [300, 2] : [700, 2]],
+    )
+  })
+
+  test(`${name}: behind a piece that waits an open hears when that is over, one said again receives what stands, and a removed policy ends the wait`, async (t) => {
+    const service = await runService(t, yamlOf(storage))
+    const key = 'gil'
+    const open = (more: object) => post(service, 'open', { policy: 'money', key, ...more })
+    const large = await open({ expect: 900, ttlMs: 600_000 })
+    const asked = { expect: 10, id: crypto.randomUUID() }
+    const first = await open(asked)
+    const work = await open({ expect: 50, over: 'wait', ttlMs: 50_000 })
+    const add = () => post(service, 'add', { hold: work.body.hold, cost: 400 })
+    const isFree = async () => (await post(service, 'peek', { policy: 'money', key })).body.remaining === 90
+    const passes = add()
+    await until('what it holds is free meanwhile', isFree)
+    const again = await open(asked)
+    assert.deepEqual([again.status, again.body.hold, again.body.held], [200, first.body.hold, 10])
+    const { status, body } = await open({ expect: 1 })
+    assert.deepEqual([status, body.policy], [429, 'money'])
+    assert.ok(
+      (body.retryAfterMs as number) > 20_000 && (body.retryAfterMs as number) <= 50_000,
+      `${body.retryAfterMs} ms, as the piece gives up then`,
+    )
+    assert.equal((await open({ expect: LIMIT + 1 })).status, 422)
+    await post(service, 'close', { hold: large.body.hold, cost: 500 })
+    assert.equal((await passes).body.used, 400)
+    const given = add()
+    await until('another waits', isFree)
+    service.engine.prepare(parseConfig(yamlOf(storage)).policies.filter(({ policy }) => policy.name !== 'money'))()
+    assert.deepEqual([(await given).status, (await given).body.code], [404, 'HOLD_UNKNOWN'])
+    assert.equal((await post(service, 'close', { hold: work.body.hold })).body.code, 'HOLD_UNKNOWN')
+  })
+
+  test(`${name}: metrics have the work that a process opened, also when another goes on with it and closes it`, async (t) => {
+    const clock = manualClock()
+    const [here, there] = [await runService(t, yamlOf(storage), { clock }), await runService(t, yamlOf(storage))]
+    const open = () => post(here, 'open', { policy: 'money', key: 'kim', expect: 50, ttlMs: 60_000 })
+    const metrics = async (at: RunningService) => {
+      const series = readExposition(await (await fetch(`${at.url}/metrics`)).text())
+      return ['sluicegate_holds', 'sluicegate_held_tokens'].map((metric) => seriesValue(series, metric, { policy: 'money' }))
+    }
+    const looked = async (expected: readonly number[]): Promise<void> => {
+      clock.advance(60_000)
+      here.engine.sweep()
+      await until(`the store has said ${expected}`, async () => isDeepStrictEqual(await metrics(here), expected))
+    }
+    const { hold } = (await open()).body
+    assert.deepEqual(
+      [await metrics(here), await metrics(there)],
+      [
+        [1, 50],
+        [0, 0],
+      ],
+    )
+    await post(there, 'add', { hold, cost: 20, call: 1 })
+    await looked([1, 30])
+    await post(here, 'add', { hold, cost: 10, call: 2 })
+    assert.deepEqual(await metrics(here), [1, 20])
+    const { hold: other } = (await open()).body
+    assert.deepEqual(await metrics(here), [2, 70])
+    await post(there, 'close', { hold, call: 3 })
+    await looked([1, 50])
+    await post(here, 'close', { hold: other })
+    assert.deepEqual(
+      [await metrics(here), await metrics(there)],
+      [
+        [0, 0],
+        [0, 0],
+      ],
     )
   })
 

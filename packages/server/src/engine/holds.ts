@@ -1,4 +1,4 @@
-import { type Key, PolicyError, StoreError } from 'sluicegate'
+import { type Key, PolicyError } from 'sluicegate'
 import { DEFAULT_MAX_SETTLE } from 'sluicegate-config/table-size.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { type Cost, type Costs, WorkUsage } from './costs.js'
@@ -8,7 +8,7 @@ import { leaving } from './priorities.js'
 import { nameOf } from './reservations.js'
 import type { ServedPolicy } from './served-policy.js'
 import { ServedWork, type WorkAsked, type WorkState } from './served-work.js'
-import { numberOf, StoreHolds } from './store-holds.js'
+import { numberOf, StoreHolds, unknownOfClosed } from './store-holds.js'
 
 export type { WorkAsked, WorkState } from './served-work.js'
 
@@ -58,7 +58,7 @@ export class Holds implements HoldVerbs {
   constructor(nowMs: () => number, costs: Costs, policyOf: (name: string) => ServedPolicy | undefined) {
     this.#nowMs = nowMs
     this.#costs = costs
-    this.#atStore = new StoreHolds(policyOf, costs)
+    this.#atStore = new StoreHolds(nowMs, policyOf, costs)
     const bounds = { what: 'open holds', max: MAX_HOLDS, maxPerKey: MAX_HOLDS_PER_KEY }
     this.#held = new HeldById(bounds, nowMs, (entry, id) => this.#lapse(id, entry))
   }
@@ -128,6 +128,7 @@ export class Holds implements HoldVerbs {
 
   /** Ends work whose time is over. False: there is more. */
   sweep(): boolean {
+    const isDone = this.#atStore.sweep()
     if (!this.#held.sweep()) return false
     const nowMs = this.#nowMs()
     let left = SWEPT_AT_ONCE
@@ -136,7 +137,7 @@ export class Holds implements HoldVerbs {
       if (left-- === 0) return false
       this.#ended.delete(id)
     }
-    return true
+    return isDone
   }
 
   /** With what it has by now: its time may be over, and other work may have taken what was free. */
@@ -252,11 +253,11 @@ export class Holds implements HoldVerbs {
   /** What `step` answers. The keys of a policy that was removed went with it. */
   #unlessGone<Answer>(id: string, step: () => Awaitable<Answer | HoldFault>): Awaitable<Answer | HoldFault> {
     const gone = (error: unknown): HoldFault => {
-      if (!(error instanceof StoreError && error.code === 'CLOSED')) throw error
+      const fault = unknownOfClosed(error)
       const entry = this.#held.remove(id)
       this.#unspent.delete(id)
       if (entry !== undefined) entry.work.served.holds.open--
-      return { fault: 'unknown' }
+      return fault
     }
     try {
       const answer = step()

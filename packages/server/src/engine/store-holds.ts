@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type HoldsById, type Key, PolicyError } from 'sluicegate'
+import { type Decision, type HoldsById, type Key, PolicyError, StoreError } from 'sluicegate'
 import { DEFAULT_MAX_SETTLE } from 'sluicegate-config/table-size.js'
 import type { Cost, Costs } from './costs.js'
 import type { Added, Closed, HoldFault, Opened } from './hold-verbs.js'
@@ -7,7 +7,8 @@ import { leaving } from './priorities.js'
 import { nameOf } from './reservations.js'
 import type { ServedPolicy } from './served-policy.js'
 import type { WorkAsked, WorkState } from './served-work.js'
-import { WaitingPieces } from './waiting-pieces.js'
+import { type WaitingAhead, WaitingPieces } from './waiting-pieces.js'
+import { WorkOpenedHere } from './work-opened-here.js'
 
 type HoldAnswer = Awaited<ReturnType<HoldsById['open']>>
 
@@ -39,10 +40,12 @@ export class StoreHolds {
   readonly #policyOf: (name: string) => ServedPolicy | undefined
   readonly #costs: Costs
   readonly #waiting = new WaitingPieces()
+  readonly #openedHere: WorkOpenedHere
 
-  constructor(policyOf: (name: string) => ServedPolicy | undefined, costs: Costs) {
+  constructor(nowMs: () => number, policyOf: (name: string) => ServedPolicy | undefined, costs: Costs) {
     this.#policyOf = policyOf
     this.#costs = costs
+    this.#openedHere = new WorkOpenedHere(nowMs, ({ served, key }, number) => this.#step(served, key, (holds) => holds.peek(key, number)))
   }
 
   isOne(id: string): boolean {
@@ -52,46 +55,59 @@ export class StoreHolds {
   async open(served: ServedPolicy, key: Key, asked: WorkAsked, floor: number): Promise<Opened | HoldFault> {
     const { expect, most, ttlMs: ttl, over } = asked
     const keyName = nameOf(served, key)
-    const isQueued = this.#waiting.isQueued(keyName)
-    if (floor > 0 || isQueued) {
-      const seen = await served.uncounted.peek(key, expect === 'learned' ? 1 : Math.min(expect, most), leaving(floor))
-      if (isQueued || !seen.allowed) {
-        const decision = { ...seen, allowed: false, retryAfterMs: Math.max(1, seen.retryAfterMs) }
-        served.count(decision)
-        return { decision, id: undefined, ...NOT_ADDED }
-      }
-    }
     // What it may cost as debt is bounded, as a close is.
     const bound = over === 'finish' ? Math.min(most, mostOf(served, key)) : most
     const place = [served.name, key, bound, over === 'wait' ? ttl : 0]
     const id = `${numberOf(keyName, asked.id)}.${Buffer.from(JSON.stringify(place)).toString('base64url')}`
     if (id.length > MAX_HOLD_ID_LENGTH) throw new PolicyError('KEY_INVALID', 'key', key, 'has levels whose keys are too long together')
+    const number = hashOf(id)
+    const ahead = this.#waiting.ahead(keyName)
+    if ((floor > 0 || ahead !== undefined) && !(asked.id !== undefined && (await this.#isKnown(served, key, number)))) {
+      const denied = await this.#denied(served, key, expect === 'learned' ? 1 : Math.min(expect, most), floor, ahead)
+      if (denied !== undefined) return { decision: denied, id: undefined, ...NOT_ADDED }
+    }
     const options = { expect, ttl, over, ...(bound < Number.POSITIVE_INFINITY && { most: bound }) }
-    const answer = await this.#step(served, key, (holds) => holds.open(key, hashOf(id), options))
+    const answer = await this.#step(served, key, (holds) => holds.open(key, number, options))
     const { isDone, fault } = answer
     if (isFault(fault)) return { fault }
     const decision = served.spent(key, answer.decision)
     served.count(decision)
-    return isDone ? { decision, id, ...stateOf(answer, bound) } : { decision, id: undefined, ...NOT_ADDED }
+    if (!isDone) return { decision, id: undefined, ...NOT_ADDED }
+    this.#openedHere.opened(number, served, key, ttl, answer)
+    return { decision, id, ...stateOf(answer, bound) }
   }
 
-  async add(id: string, piece: Cost, call: number | undefined): Promise<Added | HoldFault> {
+  add(id: string, piece: Cost, call: number | undefined): Promise<Added | HoldFault> {
+    return this.#added(id, piece, call).catch(unknownOfClosed)
+  }
+
+  close(id: string, whole: Cost | undefined, call: number | undefined): Promise<Closed | HoldFault> {
+    return this.#closed(id, whole, call).catch(unknownOfClosed)
+  }
+
+  async #added(id: string, piece: Cost, call: number | undefined): Promise<Added | HoldFault> {
     const cost = this.#costs.of(piece)
     const found = this.#found(id)
     if (found === undefined) return { fault: 'unknown' }
     const [number, { served, key, most, waitMs }] = found
     const say = (): Promise<HoldAnswer> => this.#step(served, key, (holds) => holds.add(key, number, cost, call))
+    const sayAgain = async (): Promise<HoldAnswer> => {
+      // Its limiter ends a while after a policy was removed.
+      if (this.#policyOf(served.name) !== served) throw new StoreError('CLOSED', 'the policy was removed')
+      return say()
+    }
     const first = await say()
-    const answer = waitMs === 0 ? first : await this.#waiting.wait(nameOf(served, key), waitMs, first, say)
+    const answer = waitMs === 0 ? first : await this.#waiting.wait(nameOf(served, key), waitMs, cost, first, sayAgain)
     const { isDone, decision, fault } = answer
     if (isFault(fault)) return { fault }
+    this.#openedHere.heard(number, answer)
     const state = stateOf(answer, most)
     count(served, answer)
     if (!isDone) served.holds.cut++
     return isDone || fault === 'beyond' ? { isAdded: isDone, ...state } : { isAdded: false, decision, ...state }
   }
 
-  async close(id: string, whole: Cost | undefined, call: number | undefined): Promise<Closed | HoldFault> {
+  async #closed(id: string, whole: Cost | undefined, call: number | undefined): Promise<Closed | HoldFault> {
     const cost = whole === undefined ? undefined : this.#costs.of(whole)
     const found = this.#found(id)
     if (found === undefined) return { fault: 'unknown' }
@@ -100,9 +116,42 @@ export class StoreHolds {
     const answer = await this.#step(served, key, (holds) => holds.close(key, number, total, call))
     const { decision, fault } = answer
     if (isFault(fault)) return { fault }
+    this.#openedHere.closed(number)
     count(served, answer)
     this.#waiting.wake(nameOf(served, key))
     return { decision: served.spent(key, decision), ...stateOf(answer, most), held: 0, affordable: 0 }
+  }
+
+  /** To be called about once a second. False: there is more. */
+  sweep(): boolean {
+    return this.#openedHere.sweep()
+  }
+
+  async #isKnown(served: ServedPolicy, key: Key, number: string): Promise<boolean> {
+    return (await this.#step(served, key, (holds) => holds.peek(key, number))).fault !== 'unknown'
+  }
+
+  /**
+   * What denies work that is to begin, which is counted: the tokens that its class must leave, or pieces that wait. What those need is not free before all of
+   * them have passed or given up.
+   */
+  async #denied(
+    served: ServedPolicy,
+    key: Key,
+    least: number,
+    floor: number,
+    ahead: WaitingAhead | undefined,
+  ): Promise<Decision | undefined> {
+    let denied = await served.uncounted.peek(key, least, leaving(floor))
+    if (ahead === undefined && denied.allowed) return undefined
+    if (ahead !== undefined) {
+      const behind = await served.uncounted.peek(key, Math.min(least + ahead.cost, Number.MAX_SAFE_INTEGER - floor), leaving(floor))
+      const passedMs = behind.allowed ? ahead.nextMs : behind.retryAfterMs
+      const retryAfterMs = Math.max(1, Math.ceil(Math.min(passedMs, Math.max(ahead.lastMs, denied.retryAfterMs))))
+      denied = { ...(denied.allowed ? behind : denied), allowed: false, retryAfterMs }
+    }
+    served.count(denied)
+    return denied
   }
 
   /** @throws {PolicyError} where the policy keeps no holds by id. */
@@ -144,6 +193,12 @@ export function numberOf(keyName: string, id: string | undefined): string {
     throw new PolicyError('OPTION_INVALID', 'id', id, mend)
   }
   return hashOf(JSON.stringify([keyName, id]))
+}
+
+/** The keys of a policy that was removed went with it, and the work that was open. */
+export function unknownOfClosed(error: unknown): HoldFault {
+  if (!(error instanceof StoreError && error.code === 'CLOSED')) throw error
+  return { fault: 'unknown' }
 }
 
 function hashOf(text: string): string {

@@ -7,15 +7,35 @@ const FIRST_MS = 20
 const LAST_MS = 1_000
 
 interface Piece {
+  readonly cost: number
+  readonly untilMs: number
+  /** When it asks again, while it is the first. */
+  nextMs: number
   wake(): void
+}
+
+/** What waits of a key: tokens, until the first of it asks again, and until the last of it has given up. */
+export interface WaitingAhead {
+  readonly cost: number
+  readonly nextMs: number
+  readonly lastMs: number
 }
 
 /** Pieces of work at a store that wait for room in this process: of each key one after another, in the order in which they came. */
 export class WaitingPieces {
   readonly #queues = new Map<string, Piece[]>()
 
-  isQueued(keyName: string): boolean {
-    return this.#queues.has(keyName)
+  /** Undefined: nothing waits. */
+  ahead(keyName: string): WaitingAhead | undefined {
+    const queue = this.#queues.get(keyName)
+    if (queue === undefined) return undefined
+    const nowMs = performance.now()
+    let [cost, untilMs] = [0, nowMs]
+    for (const piece of queue) {
+      cost += piece.cost
+      untilMs = Math.max(untilMs, piece.untilMs)
+    }
+    return { cost, nextMs: Math.max(0, (queue[0]?.nextMs ?? nowMs) - nowMs), lastMs: untilMs - nowMs }
   }
 
   /** Something of the key is free: the first of its queue tries at once. */
@@ -24,11 +44,12 @@ export class WaitingPieces {
   }
 
   /** Says a piece that was refused again, until it has an answer or its time is over. */
-  async wait(keyName: string, waitMs: number, refused: HoldAnswer, say: () => Promise<HoldAnswer>): Promise<HoldAnswer> {
-    const untilMs = performance.now() + waitMs
+  async wait(keyName: string, waitMs: number, cost: number, refused: HoldAnswer, say: () => Promise<HoldAnswer>): Promise<HoldAnswer> {
+    const nowMs = performance.now()
+    const untilMs = nowMs + waitMs
     const queue = this.#queues.get(keyName) ?? []
     this.#queues.set(keyName, queue)
-    const piece: Piece = { wake: () => undefined }
+    const piece: Piece = { cost, untilMs, nextMs: nowMs, wake: () => undefined }
     queue.push(piece)
     let answer = refused
     let pauseMs = FIRST_MS
@@ -36,7 +57,9 @@ export class WaitingPieces {
       while (mayPass(answer)) {
         const leftMs = untilMs - performance.now()
         if (leftMs <= 0) break
-        await woken(piece, queue[0] === piece ? Math.min(leftMs, pauseMs, answer.decision.retryAfterMs) : leftMs)
+        const restMs = queue[0] === piece ? Math.min(leftMs, pauseMs, answer.decision.retryAfterMs) : leftMs
+        piece.nextMs = performance.now() + restMs
+        await woken(piece, restMs)
         if (queue[0] !== piece) continue
         answer = await say()
         pauseMs = Math.min(LAST_MS, 1.5 * pauseMs)

@@ -132,7 +132,7 @@ function workOf({ used, held, over, affordable }: WorkState): MessageInitShape<t
 }
 
 const FAULTS = {
-  unknown: [STATUS.notFound, 'there is no such hold: it never was, or it ended more than its ttl ago'],
+  unknown: [STATUS.notFound, 'there is no such hold: it never was, it ended more than its ttl ago, or its policy was removed'],
   closed: [STATUS.failedPrecondition, 'this hold was closed'],
   passed: [
     STATUS.failedPrecondition,

@@ -96,7 +96,7 @@ function replyAdded(response: WholeResponse, { isAdded, decision, ...state }: Ad
 }
 
 const FAULTS: Readonly<Record<HoldFault['fault'], readonly [status: number, code: ProblemCode, detail: string]>> = {
-  unknown: [404, 'HOLD_UNKNOWN', 'there is no such hold: it never was, or it ended more than its ttlMs ago'],
+  unknown: [404, 'HOLD_UNKNOWN', 'there is no such hold: it never was, it ended more than its ttlMs ago, or its policy was removed'],
   closed: [409, 'HOLD_CLOSED', 'this hold was closed'],
   passed: [
     409,

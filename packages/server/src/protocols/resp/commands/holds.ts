@@ -101,7 +101,7 @@ function integer(args: CommandReader, at: number): number {
 }
 
 const FAULTS = {
-  unknown: 'NOHOLD there is no such hold: it never was, or it ended more than its TTL ago',
+  unknown: 'NOHOLD there is no such hold: it never was, it ended more than its TTL ago, or its policy was removed',
   closed: 'HOLDCLOSED this hold was closed',
   passed: 'CALLPASSED a later call of this hold was answered before: number each call one higher, and open other work with another ID',
 } as const
