@@ -3,7 +3,7 @@ import type { LimiterOptions } from '../limiter.js'
 import { checkInteger, checkOneOf, checkOptions } from '../options/option-checks.js'
 import { NAME_UNKNOWN, refusalOf, refusalOfVersion, VERSION } from '../owner/message.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
-import type { Policy } from '../policy/policy.js'
+import { type Policy, policiesOf } from '../policy/policy.js'
 import { numbersOf } from '../policy/policy-numbers.js'
 import { checkedHorizonMs, type SharedOptions } from '../shared/shared-options.js'
 import { checkClock } from '../time/clock.js'
@@ -82,7 +82,7 @@ export function limiterObject(
 
 /** @throws {PolicyError} `RANGE_UNSUPPORTED` where the state of `maxKeys` keys does not fit into memory. */
 function checkRoom(policy: Policy, maxKeys: number): void {
-  const bytes = (policy.policies ?? [policy]).reduce((sum, part) => sum + 2 * maxKeys * (16 + numbersOf(part).stride), 0)
+  const bytes = policiesOf(policy).reduce((sum, part) => sum + 2 * maxKeys * (16 + numbersOf(part).stride), 0)
   if (bytes <= MOST_BYTES) return
   throw new PolicyError(
     'RANGE_UNSUPPORTED',

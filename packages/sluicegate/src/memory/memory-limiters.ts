@@ -121,17 +121,15 @@ function layOut(opened: OpenCore, { section, counterCount, overflow }: Place, ro
   new SectionWords(opened).noteOptions(room)
 }
 
-/** What a thread gives its own end of a limiter. */
-export interface AttachedMemory extends Pick<MemoryLimiterParts, 'hotKeys' | 'maxWaiting'> {
-  readonly clock: Clock | undefined
-}
-
 /**
  * The limiter of a handle, in this thread.
  *
  * @throws {PolicyError} `HANDLE_INVALID`, `CLOCK_INVALID`.
  */
-export function attachedMemoryLimiter(handle: LimiterHandle, options: AttachedMemory): Limiter {
+export function attachedMemoryLimiter(
+  handle: LimiterHandle,
+  options: Pick<MemoryLimiterParts, 'hotKeys' | 'maxWaiting'> & { readonly clock: Clock | undefined },
+): Limiter {
   const checked = checkedHandle(handle)
   const clock: unknown = options.clock ?? clockFromHandle(checked.clock)
   checkClock(clock)

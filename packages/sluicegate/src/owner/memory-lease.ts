@@ -4,7 +4,7 @@ import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Key, Limiter } from '../limiter.js'
 import { allOf } from '../policy/all-of.js'
 import { minuteWindow } from '../policy/calendar.js'
-import { changedPolicy, type Policy } from '../policy/policy.js'
+import { changedPolicy, type Policy, policiesOf } from '../policy/policy.js'
 import { scaledUp } from '../policy/policy-numbers.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'
 import type { LeaseRequest } from '../shared/backend.js'
@@ -43,7 +43,7 @@ export function policyUnderLease(policy: Policy, leaseUs: number): Policy {
 export function horizonMsFor(policy: Policy, mostHorizonMs: number): number {
   const canLease = (part: Policy): boolean =>
     whyNotLeased(part, mostHorizonMs) === undefined && policyUnderLease(part, leaseUsOf(mostHorizonMs)).windowMs <= MAX_WINDOW_MS
-  return mostHorizonMs > 0 && (policy.policies ?? [policy]).every(canLease) ? mostHorizonMs : 0
+  return mostHorizonMs > 0 && policiesOf(policy).every(canLease) ? mostHorizonMs : 0
 }
 
 /**

@@ -3,7 +3,7 @@ import { PolicyError, StoreError } from '../errors.js'
 import type { Key } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import { checkInteger } from '../options/option-checks.js'
-import type { Policy } from '../policy/policy.js'
+import { type Policy, policiesOf } from '../policy/policy.js'
 import { type Answer, type HoldOperation, isGranted, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
 import { flowsBack, type MemoryLease } from './memory-lease.js'
 
@@ -217,7 +217,7 @@ export function fullAfterMs(answer: readonly unknown[]): number | undefined {
 
 /** Decodes the decision that the primary made under `policy`. */
 export function decisionIn(answer: readonly unknown[], policy: Policy): Decision {
-  const policies = policy.policies ?? [policy]
+  const policies = policiesOf(policy)
   const numbers = numbersIn(answer, NUMBERS * policies.length)
   const parts = policies.map(({ name }, i): Decision => {
     const [allowed, limit = 0, remaining = 0, retryAfterMs = 0, resetAfterMs = 0, spent = 0] = numbers.slice(NUMBERS * i, NUMBERS * (i + 1))

@@ -4,7 +4,7 @@ import { leaseUsOf } from '../lease/leasing.js'
 import type { Key, Limiter } from '../limiter.js'
 import { MemoryAllOfLimiter } from '../memory/memory-all-of.js'
 import { checkChange } from '../policy/checked-policy.js'
-import { changedPolicy, type Policy } from '../policy/policy.js'
+import { changedPolicy, type Policy, policiesOf } from '../policy/policy.js'
 import { type Clock, tickerOf } from '../time/clock.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
 import type { BookedAhead } from './holdings.js'
@@ -56,8 +56,7 @@ export class OwnedPolicy {
   ) {
     this.policy = policy
     // What is leased of a log has to count for longer than its window, and what makes no reservations of its own grants nothing ahead.
-    const canLease =
-      limiter === undefined || (isBooking(limiter) && (policy.policies ?? [policy]).every((each) => each.algorithm !== 'sliding-log'))
+    const canLease = limiter === undefined || (isBooking(limiter) && policiesOf(policy).every((each) => each.algorithm !== 'sliding-log'))
     this.mostHorizonMs = canLease ? mostHorizonMs : 0
     const ticker = tickerOf(clock)
     this.nowUs = () => ticker.read()

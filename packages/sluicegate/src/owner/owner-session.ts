@@ -3,6 +3,7 @@ import { PolicyError, StoreError } from '../errors.js'
 import { keysUnder } from '../key.js'
 import type { Key } from '../limiter.js'
 import { checkInteger } from '../options/option-checks.js'
+import { policiesOf } from '../policy/policy.js'
 import { type BookedAhead, Holdings } from './holdings.js'
 import { flowsBack, leasedFrom, type MemoryLease } from './memory-lease.js'
 import { holdIn, numbersOfDecision, numbersOfHold, numbersOfLease, operationIn, type ReceivedOperation } from './message.js'
@@ -126,7 +127,7 @@ export class OwnerSession {
     checkInteger('want', want, 1)
     checkInteger('least', least, 1)
     checkInteger('part', part, 0)
-    const own = (policy.policies ?? [policy])[part]
+    const own = policiesOf(policy)[part]
     const service = parts[part]
     if (own === undefined || service === undefined) return NOTHING
     const nowUs = this.owned.nowUs()

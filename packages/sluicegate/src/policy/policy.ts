@@ -53,6 +53,11 @@ export function changedPolicy(policy: Policy, change: Partial<PolicyFields>): Po
   return frozenPolicy({ ...policy, ...change })
 }
 
+/** Those that a policy is made of: of `allOf` each of its policies, else the one. */
+export function policiesOf(policy: Policy): readonly Policy[] {
+  return policy.policies ?? [policy]
+}
+
 /** Whether spent tokens flow back one by one; else they count until a window, a log or a holder lets them go. */
 export function isRate({ algorithm }: Pick<Policy, 'algorithm'>): boolean {
   return algorithm === 'token-bucket' || algorithm === 'gcra'

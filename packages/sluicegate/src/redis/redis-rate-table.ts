@@ -157,7 +157,7 @@ class ScriptedRateTable implements RedisRateTable {
     if (this.#outage === 'open') return { limited: false, limit, remaining: 0, retryAfterS: -1, resetAfterS: 0 }
     if (this.#outage === 'closed') return { limited: true, limit, remaining: 0, retryAfterS: CLOSED_RETRY_S, resetAfterS: CLOSED_RETRY_S }
     this.#local ??= createRateTable()
-    const share = this.#share.held()
+    const share = this.#share.forOutage()
     const burst = Math.max(1, Math.floor(limit * share))
     const longestS = Math.floor((LONGEST_NS / 1e9 / burst) * rate.count)
     const own = { maxBurst: burst - 1, count: rate.count, periodS: Math.min(longestS, Math.ceil(rate.periodS / share)) }

@@ -7,7 +7,6 @@ import {
   leaseIn,
   type ScriptAnswer,
   type ScriptHeld,
-  type ScriptHold,
   type ScriptLease,
   type ScriptRequest,
   type ScriptVerb,
@@ -77,7 +76,12 @@ export class RedisScripts implements ScriptCalls {
     )
   }
 
-  hold({ encodings, keys, operation }: ScriptHold, signal?: CancelSignal): Promise<ScriptHeld> {
+  hold(
+    encodings: readonly PolicyEncoding[],
+    keys: readonly string[],
+    operation: HoldOperation,
+    signal?: CancelSignal,
+  ): Promise<ScriptHeld> {
     const crossSlot = this.crossSlotFault(keys)
     if (crossSlot !== undefined) return Promise.reject(crossSlot)
     const { record } = operation

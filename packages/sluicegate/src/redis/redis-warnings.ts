@@ -1,4 +1,5 @@
 import { onceInProcess } from '../once-in-process.js'
+import { policiesOf } from '../policy/policy.js'
 import { hasDefaultName } from '../policy/policy-options.js'
 import type { SharedLimiter } from '../shared/shared-limiter.js'
 import { emitWarning, isFirstWarning, type StoreWarning, type Warn, warnOnce } from '../warn-once.js'
@@ -94,7 +95,7 @@ export function noteName(runner: CommandRunner, prefix: string, limiter: SharedL
   const known = limiters.get(runner) ?? new Map<string, WeakRef<SharedLimiter>>()
   limiters.set(runner, known)
   const { policy } = limiter
-  for (const part of policy.policies ?? [policy]) {
+  for (const part of policiesOf(policy)) {
     if (!hasDefaultName(part)) continue
     const { name } = part
     const place = `${prefix} ${name}`

@@ -13,21 +13,21 @@ import {
   type Operation,
 } from '../shared/backend.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
-import type { HomeLink } from './home-link.js'
+import type { HomeWatch } from './home-watch.js'
 import type { RegionShare } from './region-share.js'
 
 /**
  * Decides by a call to the home. While that cannot be reached the region's share decides, and no take waits to see whether the home is back
- * ({@link HomeLink}).
+ * ({@link HomeWatch}).
  */
 export class HomeBackend implements Backend {
   private readonly home: Backend
-  private readonly link: HomeLink
+  private readonly watch: HomeWatch
   private readonly share: RegionShare
 
-  constructor(home: Backend, link: HomeLink, share: RegionShare) {
+  constructor(home: Backend, watch: HomeWatch, share: RegionShare) {
     this.home = home
-    this.link = link
+    this.watch = watch
     this.share = share
   }
 
@@ -76,9 +76,9 @@ export class HomeBackend implements Backend {
 
   /** Of what can be decided in the region as well. */
   private async orShare<T>(key: Key, atHome: () => Promise<T>, without: () => Promise<T>): Promise<T> {
-    const { home, link, share } = this
-    if (link.isOut(key, !share.isOpen)) {
-      link.probe(key, () => home.execute({ verb: 'peek', key, cost: 1 }).then(() => share.homeAnswered(key)))
+    const { home, watch, share } = this
+    if (watch.isOut(key, !share.isOpen)) {
+      watch.probe(key, () => home.execute({ verb: 'peek', key, cost: 1 }).then(() => share.homeAnswered(key)))
       return without()
     }
     try {
@@ -97,22 +97,22 @@ export class HomeBackend implements Backend {
   }
 
   private async gaveBack(operation: GiveBackOperation, charge: Booked, signal?: CancelSignal): Promise<Answer> {
-    const { home, link, share } = this
+    const { home, watch, share } = this
     const { key, tokens } = operation
     if (share.hasMade(charge)) return share.giveBack(key, charge, tokens)
-    if (!link.isOut(key, !share.isOpen)) return this.atHome(operation, signal)
-    link.later(() => home.execute(operation))
+    if (!watch.isOut(key, !share.isOpen)) return this.atHome(operation, signal)
+    watch.later(() => home.execute(operation))
     return { ...(await share.peek(key, 1, signal)), done: true }
   }
 
   /** A permit of the region's share is known here alone. While the home is out, the end of one of its permits is told it later. */
   private async permit(operation: Extract<Operation, { verb: 'release' | 'heartbeat' }>, signal?: CancelSignal): Promise<Answer> {
-    const { home, link, share } = this
+    const { home, watch, share } = this
     const { key, verb } = operation
     let answer: Answer | undefined
     let fault: unknown
     try {
-      if (!link.isOut(key, !share.isOpen)) answer = await home.execute(operation, signal)
+      if (!watch.isOut(key, !share.isOpen)) answer = await home.execute(operation, signal)
     } catch (error) {
       if (!isOutage(error)) throw error
       fault = error
@@ -122,7 +122,7 @@ export class HomeBackend implements Backend {
     if (own.done || answer !== undefined) return own.done ? own : (answer as Answer)
     if (verb === 'heartbeat') return unreachable(fault ?? new StoreError('OUTAGE', 'the home does not answer'))
     // Once more does no harm.
-    link.later(() => home.execute(operation))
+    watch.later(() => home.execute(operation))
     return { done: true }
   }
 }

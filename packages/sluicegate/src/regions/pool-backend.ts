@@ -2,7 +2,7 @@ import { combined, type Decision } from '../decision/decision.js'
 import { keysUnder } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
-import type { Policy } from '../policy/policy.js'
+import { type Policy, policiesOf } from '../policy/policy.js'
 import {
   type Answer,
   type Backend,
@@ -44,8 +44,8 @@ interface PoolAnswer {
 export interface PoolParts {
   readonly policy: Policy
   readonly terms: RegionTerms
-  /** How long a process holds tokens that it drew, in microseconds. */
-  readonly leaseUs: number
+  /** How long a process holds tokens that it drew, in microseconds; the region holds them for the lease of its terms. */
+  readonly processLeaseUs: number
   /** Of each policy. */
   readonly pools: readonly RegionPool[]
   readonly renewals: RegionRenewals
@@ -76,7 +76,7 @@ export class PoolBackend implements Backend {
 
   constructor(parts: PoolParts) {
     this.parts = parts
-    this.policies = parts.policy.policies ?? [parts.policy]
+    this.policies = policiesOf(parts.policy)
   }
 
   execute(operation: Operation, signal?: CancelSignal): Promise<Answer> {
@@ -116,7 +116,7 @@ export class PoolBackend implements Backend {
 
   async lease(request: LeaseRequest, signal?: CancelSignal): Promise<Grant> {
     const { key, part, want, least, demand = want } = request
-    const { terms, leaseUs, isColdAlone, homeOrShare, renewals } = this.parts
+    const { isColdAlone, homeOrShare, renewals } = this.parts
     const { drawn, deniedUs } = await this.draw(part, key, want, least, demand, signal)
     if (drawn.tokens === 0 && deniedUs === 0 && drawn.blockedUs === 0) {
       const grant = isColdAlone ? undefined : await homeOrShare.leaseOrNone(request, signal)
@@ -124,9 +124,14 @@ export class PoolBackend implements Backend {
         if (grant.tokens < least || grant.blockedUs > 0) renewals.denied(part, key, least, grant)
         return grant
       }
-      return { ...grantOfPool(drawn, 0, this.policies[part] as Policy, terms, leaseUs, this.leases), isNone: true }
+      return { ...this.grantOf(part, drawn, 0), isNone: true }
     }
-    return grantOfPool(drawn, deniedUs, this.policies[part] as Policy, terms, leaseUs, this.leases)
+    return this.grantOf(part, drawn, deniedUs)
+  }
+
+  private grantOf(part: number, drawn: Drawn, deniedUs: number): Grant {
+    const { terms, processLeaseUs } = this.parts
+    return grantOfPool(drawn, deniedUs, this.policies[part] as Policy, terms, processLeaseUs, this.leases)
   }
 
   /** Of several policies all or none: what was drawn of some goes back. */

@@ -10,7 +10,7 @@ import { PLENTY, type RegionTerms } from './region-terms.js'
 const KEPT_US = 60_000_000
 
 /**
- * Drawn tokens as a grant to this process. It holds them for `leaseUs` at most, and returns those left. Those of a rate flow back at the home by
+ * Drawn tokens as a grant to this process. It holds them for `processLeaseUs` at most, and returns those left. Those of a rate flow back at the home by
  * themselves: with plenty there they are not worth a call.
  *
  * @param deniedUs how long the key is denied where nothing was drawn.
@@ -21,13 +21,13 @@ export function grantOfPool(
   deniedUs: number,
   policy: Policy,
   terms: RegionTerms,
-  leaseUs: number,
+  processLeaseUs: number,
   leases: KeptById<Batch>,
 ): Grant {
   const budget = Math.min(1, (left + rest) / Math.max(1, mostLeased(policy, terms.leaseUs)))
   return {
     tokens,
-    endUs: (token) => Math.min(leaseUs, endOf(token, batches) - nowUs),
+    endUs: (token) => Math.min(processLeaseUs, endOf(token, batches) - nowUs),
     flowsBack: false,
     isReturned: !isRate(policy) || isScarce || budget < PLENTY,
     id: batches[0] && kept(leases, batches[0], nowUs),

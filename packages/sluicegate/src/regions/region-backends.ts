@@ -1,5 +1,5 @@
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
-import type { Policy } from '../policy/policy.js'
+import { type Policy, policiesOf } from '../policy/policy.js'
 import type { Backend } from '../shared/backend.js'
 import { CallGuard, NO_EVENTS } from '../shared/calls/call-guard.js'
 import { GuardedBackend } from '../shared/calls/guarded-backend.js'
@@ -11,10 +11,10 @@ import type { RegionPool } from '../shared/region-pool.js'
 import type { RegionStats } from '../shared/region-stats.js'
 import type { Clock } from '../time/clock.js'
 import { HomeBackend } from './home-backend.js'
-import { HomeLink } from './home-link.js'
+import { HomeWatch } from './home-watch.js'
 import { PoolBackend } from './pool-backend.js'
 import type { RegionSettings } from './region-options.js'
-import { RegionCounts, type RegionPart, RegionShare, ShareBackend } from './region-share.js'
+import { RegionCounts, type RegionPart, RegionShare, StoredShare } from './region-share.js'
 import { type RegionTerms, regionTermsOf } from './region-terms.js'
 import { demandPolicy, RegionRenewals } from './renewals.js'
 import { StoredPool } from './stored-pool.js'
@@ -38,7 +38,7 @@ export class RegionBackends {
   private readonly counted: LocalShare
   private readonly parts: RegionBackendsParts
   private readonly guard: CallGuard
-  private readonly link: HomeLink
+  private readonly watch: HomeWatch
   /** Of the policy in force, and of those before it that still have something to do. */
   private backends: PoolBackend[] = []
   private shares: RegionShare[] = []
@@ -53,30 +53,30 @@ export class RegionBackends {
     this.share = options.share === undefined ? this.counted : new GivenShare(options.share)
     const answered = (): void => {
       this.counted.answered()
-      this.link.answered()
+      this.watch.answered()
     }
     this.guard = new CallGuard(home.places, clock, options.timeoutMs, { ...NO_EVENTS, answered })
-    this.link = new HomeLink(this.guard)
+    this.watch = new HomeWatch(this.guard)
   }
 
   /** The backend of a policy, which is in force from now on: by its mode one that holds tokens, the home, or a share of the policy. */
   connect(policy: Policy): Backend {
     this.policy = policy
-    const { guard, share, link } = this
+    const { guard, share, watch } = this
     const { home: homeStore, store, options, horizonMs, clock } = this.parts
     const terms = this.termsOf(policy)
-    const leaseUs = leaseUsOf(horizonMs)
+    const processLeaseUs = leaseUsOf(horizonMs)
     if (terms.mode === 'share') {
-      return store.connect(shareOfPolicy(policy, share.inForce), () => (this.isLeased(policy) ? leaseUs : 0))
+      return store.connect(shareOfPolicy(policy, share.inForce), () => (this.isLeased(policy) ? processLeaseUs : 0))
     }
     const guarded = (each: Policy, length: LeaseLength): Backend => new GuardedBackend(homeStore.connect(each, length), guard, each)
     const atHome = (each: Policy): Backend => guarded(each, () => terms.leaseUs)
-    const inShare = (each: Policy): ShareBackend | undefined =>
-      options.share === 0 ? undefined : new ShareBackend(each, share, (part) => store.connect(part, () => leaseUs), clock)
+    const inShare = (each: Policy): StoredShare | undefined =>
+      options.share === 0 ? undefined : new StoredShare(each, share, (part) => store.connect(part, () => processLeaseUs), clock)
     // A store that cannot charge several policies together says so now, not in an outage.
     if (options.share !== 0) store.connect(policy, () => 0)
     const [home, wholeShare] = [atHome(policy), inShare(policy)]
-    const parts = (policy.policies ?? [policy]).map(
+    const parts = policiesOf(policy).map(
       (part): RegionPart => ({
         policy: part,
         pool: this.poolOf(part),
@@ -87,12 +87,12 @@ export class RegionBackends {
     )
     const regionShare = new RegionShare(policy, wholeShare, parts, this.counts)
     this.shares.push(regionShare)
-    const homeOrShare = new HomeBackend(home, link, regionShare)
+    const homeOrShare = new HomeBackend(home, watch, regionShare)
     if (terms.mode === 'home') return homeOrShare
     const isColdAlone = options.cold === 'share' && regionShare.isOpen
     const renewals = new RegionRenewals(parts, terms, { isEager: isColdAlone, share: regionShare }, clock, this.counts)
     const pools = parts.map(({ pool }) => pool)
-    const backend = new PoolBackend({ policy, terms, leaseUs, pools, renewals, home, homeOrShare, share: regionShare, isColdAlone })
+    const backend = new PoolBackend({ policy, terms, processLeaseUs, pools, renewals, home, homeOrShare, share: regionShare, isColdAlone })
     this.backends = [...this.backends.filter(({ isIdle }) => !isIdle), backend]
     return backend
   }
@@ -104,7 +104,7 @@ export class RegionBackends {
   }
 
   close(): void {
-    this.link.close()
+    this.watch.close()
     for (const each of [...this.backends, ...this.shares]) each.close()
   }
 
@@ -139,11 +139,11 @@ export class RegionBackends {
 
   private countedShare(): LocalShare {
     const { home, clock, options } = this.parts
-    const names = (this.policy.policies ?? [this.policy]).map(({ name }) => `${name}@regions`)
+    const names = policiesOf(this.policy).map(({ name }) => `${name}@regions`)
     return shareCountedBy(home.countNodes, names, () => options.name, clock)
   }
 }
 
 function isLeasable(policy: Policy, horizonMs: number): boolean {
-  return horizonMs > 0 && (policy.policies ?? [policy]).every((part) => whyNotLeased(part, horizonMs) === undefined)
+  return horizonMs > 0 && policiesOf(policy).every((part) => whyNotLeased(part, horizonMs) === undefined)
 }

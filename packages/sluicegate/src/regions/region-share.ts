@@ -36,7 +36,7 @@ const CLOSED_RETRY_MS = 1000
 const MOST_OWING = 10_000
 
 /** The region's share of a policy, kept in the region's store. */
-export class ShareBackend {
+export class StoredShare {
   private readonly policy: Policy
   private readonly share: LocalShare
   private readonly connect: (policy: Policy) => Backend
@@ -101,7 +101,7 @@ export class ShareBackend {
 
   /** What was spent of another share stays spent: the name is the same. */
   private current(): Backend {
-    const share = this.share.held()
+    const share = this.share.forOutage()
     if (this.backend === undefined || share !== this.inForce) {
       this.inForce = share
       this.part = shareOfPolicy(this.policy, share)
@@ -119,7 +119,7 @@ export interface RegionPart {
   readonly pool: RegionPool
   /** This policy alone, at the home and in the region; undefined where the share is 0. */
   readonly home: Backend
-  readonly share: ShareBackend | undefined
+  readonly share: StoredShare | undefined
   /** Where the home counts the demand of all regions for it: {@link demandPolicy}. */
   readonly demand: Backend
 }
@@ -136,7 +136,7 @@ class ShareReceipt {
 /** Decides without the home, by the region's share of the policy, and has what it admitted charged there once the home answers. */
 export class RegionShare {
   private readonly policy: Policy
-  private readonly whole: ShareBackend | undefined
+  private readonly whole: StoredShare | undefined
   private readonly parts: readonly RegionPart[]
   private readonly counts: Pick<RegionCounts, 'charged' | 'failed'>
   private readonly isOfPermits: boolean
@@ -146,7 +146,7 @@ export class RegionShare {
   /** @param whole of all policies together; undefined where the share is 0. */
   constructor(
     policy: Policy,
-    whole: ShareBackend | undefined,
+    whole: StoredShare | undefined,
     parts: readonly RegionPart[],
     counts: Pick<RegionCounts, 'charged' | 'failed'>,
   ) {
@@ -209,7 +209,7 @@ export class RegionShare {
   /** Of such a charge: that much less is owed. */
   async giveBack(key: Key, booked: Booked, tokens: number): Promise<Answer> {
     const { receipt } = booked.receipt as ShareReceipt
-    const answer = await (this.whole as ShareBackend).execute({ verb: 'giveBack', key, charge: { ...booked, receipt }, tokens })
+    const answer = await (this.whole as StoredShare).execute({ verb: 'giveBack', key, charge: { ...booked, receipt }, tokens })
     this.admitted(key, -tokens, undefined)
     return inOutage(answer)
   }
@@ -305,7 +305,7 @@ export function shareOfRegion(own: LocalShare, region: LocalShare): LocalShare {
     get inForce() {
       return own.inForce * region.inForce
     },
-    held: () => own.held() * region.held(),
+    forOutage: () => own.forOutage() * region.forOutage(),
     answered: () => own.answered(),
   }
 }

@@ -1,4 +1,4 @@
-import { isRate, type Policy } from '../policy/policy.js'
+import { isRate, type Policy, policiesOf } from '../policy/policy.js'
 import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
 import type { RegionStats } from '../shared/region-stats.js'
 
@@ -44,7 +44,7 @@ export function regionTermsOf(policy: Policy, split?: number): RegionTerms {
     const lost = lostBy(policy, split)
     return { mode: 'share', why: lost === undefined ? reason : `${reason}; ${lost}`, leaseUs: 0, periodUs: PERIOD_US }
   }
-  const leases = (policy.policies ?? [policy]).map((part) => spanUs(part) / leasesOf(part))
+  const leases = policiesOf(policy).map((part) => spanUs(part) / leasesOf(part))
   return { mode: 'tokens', leaseUs: Math.floor(Math.min(LONGEST_US, ...leases)), periodUs: PERIOD_US }
 }
 
@@ -56,7 +56,7 @@ function isDivisible({ policies, limit, burst }: Policy, share: number): boolean
 
 /** Which tokens of a window no region has, where all have such a share. */
 function lostBy(policy: Policy, share: number): string | undefined {
-  for (const part of policy.policies ?? [policy]) {
+  for (const part of policiesOf(policy)) {
     const { limit } = shareOfPolicy(part, share)
     if (isRate(part) || limit > part.limit * share - ROUNDING) continue
     return `a share of ${Number(share.toPrecision(3))} of ${part.limit} tokens is rounded down to ${limit}: give regions shares of whole tokens`

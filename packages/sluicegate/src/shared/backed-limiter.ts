@@ -303,7 +303,7 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
     if (isOther) this.waiting.changed()
   }
 
-  protected takeExact(key: Key, cost: number): Promise<Decision> {
+  private takeExact(key: Key, cost: number): Promise<Decision> {
     const { parts } = this
     const operation = { verb: 'take', key, cost, id: newOperationId() } as const
     return parts.fallback.execute(operation).then((answer) => this.record(key, cost, withPermit(parts, decisionOf(answer), operation)))

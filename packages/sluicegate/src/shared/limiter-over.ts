@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js'
 import { checkOptions } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
-import type { Policy } from '../policy/policy.js'
+import { type Policy, policiesOf } from '../policy/policy.js'
 import { preciseClock } from '../time/clock.js'
 import { BackedLimiter, type BackedLimiterParts } from './backed-limiter.js'
 import { CallGuard, ONE_PLACE } from './calls/call-guard.js'
@@ -88,7 +88,7 @@ function limiterUnder(
   }: Omit<SharedOptions, 'timeout'> & Pick<BackedLimiterParts, 'clock' | 'horizonMs' | 'timeoutMs'>,
   idOf: () => string,
 ): BackedLimiter {
-  const names = (policy.policies ?? [policy]).map(({ name }) => name)
+  const names = policiesOf(policy).map(({ name }) => name)
   const counted = (): LocalShare => shareCountedBy(store.countNodes, names, idOf, store.clock ?? clock)
   const parts: BackedLimiterParts = {
     clock,

@@ -5,7 +5,7 @@ import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Key } from '../limiter.js'
 import { checkChange } from '../policy/checked-policy.js'
 import { pairedPolicies } from '../policy/paired-policies.js'
-import { changedPolicy, type Policy } from '../policy/policy.js'
+import { changedPolicy, type Policy, policiesOf } from '../policy/policy.js'
 import { type Clock, tickerOf } from '../time/clock.js'
 import type { Backend } from './backend.js'
 import type { CallGuard } from './calls/call-guard.js'
@@ -94,7 +94,7 @@ function numbersOf({ name, ...numbers }: Policy): string {
 
 function partsOver(base: SharedBase, inForce: PolicyInForce, policy: Policy, horizonMs: number): SharedParts {
   const { connect, crossSlot: CrossSlot, guard, outage } = base
-  const policies = policy.policies ?? [policy]
+  const policies = policiesOf(policy)
   const canLease = base.isLeased?.(policy) ?? true
   const lengthOf: LeaseLength = (part) =>
     canLease && horizonMs > 0 && whyNotLeased(part, horizonMs) === undefined ? leaseUsOf(horizonMs) : 0
@@ -111,7 +111,7 @@ function partsOver(base: SharedBase, inForce: PolicyInForce, policy: Policy, hor
 
 function leasesOver(backend: Backend, base: SharedBase, inForce: PolicyInForce, policy: Policy, horizonMs: number): LeasedTakes {
   const { guard, late, clock, maxKeys } = base
-  const policies = policy.policies ?? [policy]
+  const policies = policiesOf(policy)
   const leaseUs = leaseUsOf(horizonMs)
   const ticker = tickerOf(clock)
   const answered = (isLate: boolean): void => late.answered(isLate, ticker.read(), leaseUs)

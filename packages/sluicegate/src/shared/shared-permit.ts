@@ -2,15 +2,13 @@ import type { Decision } from '../decision/decision.js'
 import { emptyPermit, type Permit, PermitDecision } from '../decision/permit.js'
 import { droppable } from '../dropped-promise.js'
 
-/** Releases or renews a permit at the backend; true if it was still held. */
-export type AskAboutPermit = (verb: 'release' | 'heartbeat') => Promise<boolean>
-
 /** A permit that the backend holds. Of a denied decision it holds nothing. */
 export class SharedPermit extends PermitDecision implements Permit<'later'> {
-  #ask: AskAboutPermit | undefined
+  /** Releases or renews it at the backend; true if it was still held. */
+  #ask: ((verb: 'release' | 'heartbeat') => Promise<boolean>) | undefined
   #released: () => void = () => undefined
 
-  constructor(decision: Decision, ask?: AskAboutPermit) {
+  constructor(decision: Decision, ask?: (verb: 'release' | 'heartbeat') => Promise<boolean>) {
     super(decision)
     this.#ask = decision.allowed ? ask : undefined
   }

@@ -183,12 +183,12 @@ export class ManualAuthority {
   }
 
   private waiting(): WaitingTakesParts {
-    const without = (): Decision => {
+    const takeWithout = (): Decision => {
       this.withoutStore++
       return this.answer(false, 'outage')
     }
     const guard = { isTogether: () => !this.options.isApart, pausedMs: () => (this.isOut ? 1 : 0), timeoutMs: 10_000 }
-    const fallback = { execute: this.backend.execute, without }
+    const fallback = { execute: this.backend.execute, takeWithout }
     return { inForce: { fallback }, guard, clock: this.clock }
   }
 

@@ -66,9 +66,6 @@ function signalOptions4(signal: CancelSignal | undefined, command: string[]): ob
   return signal === undefined ? undefined : { signal: new WhileUnwritten(signal, command) }
 }
 
-/** {@link signalOptions} or {@link signalOptions4} */
-type OptionsFor = (signal: CancelSignal | undefined, command: string[]) => object | undefined
-
 /**
  * Version 4 also rejects commands that were written, and drops their replies: tokens charged by a late reply could not be given back. So a
  * signal is not passed on once the command was written, which is when its last argument is read.
@@ -180,7 +177,8 @@ function poolRunner(pool: NodeRedisPool): CommandRunner {
   }
 }
 
-function clusterRunner(cluster: NodeRedisCluster, optionsFor: OptionsFor): CommandRunner {
+/** @param optionsFor {@link signalOptions} or {@link signalOptions4}. */
+function clusterRunner(cluster: NodeRedisCluster, optionsFor: typeof signalOptions4): CommandRunner {
   const send = (key: string, command: string[], signal: CancelSignal | undefined, tries: number): Promise<unknown> =>
     cluster.sendCommand(key, false, command, optionsFor(signal, command)).catch(async (error) => {
       const pauseMs = TRY_AGAIN_MS[tries]

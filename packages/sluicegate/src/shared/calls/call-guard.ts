@@ -153,7 +153,7 @@ export class CallGuard {
    * reservations and leases whose answers came in time.
    */
   readonly counts = { answered: 0, failed: 0, timedOut: 0, circuitsOpened: 0, charged: 0 }
-  /** Who hears of calls. */
+  /** Who hears of calls. A limiter sets it afterwards: its account, which needs the guard itself. */
   events: CallEvents
   /** Reservations to cancel. */
   readonly unwanted: UnwantedBookings = new UnwantedBookings(this)

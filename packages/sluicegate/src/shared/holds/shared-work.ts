@@ -348,7 +348,7 @@ export class SharedWork implements Work<'later'>, Alert {
 
   private passesWithout(cost: number): Awaitable<boolean> {
     if (this.outside !== undefined) return this.outside.add(cost)
-    return cost === 0 || this.shared.parts.inForce.fallback.without(this.step.key, cost).allowed
+    return cost === 0 || this.shared.parts.inForce.fallback.takeWithout(this.step.key, cost).allowed
   }
 
   /** What is still held of the share is free. */

@@ -1,4 +1,4 @@
-import { slotUs } from '../../holds/hold-ends.js'
+import { endOf, slotUs } from '../../holds/hold-ends.js'
 import { ByteReader, ByteWriter } from '../../memory/byte-codec.js'
 
 // What is held of a key, in the state that a store has of it. A state without holds is that of the key alone (key-memory.ts), which begins
@@ -98,8 +98,7 @@ export class StoredHolds {
 
 /** The end of a hold that was renewed at `nowUs`. */
 export function storedEnd(nowUs: number, ttlUs: number): number {
-  const widthUs = slotUs(ttlUs)
-  return Math.ceil((nowUs + ttlUs) / widthUs) * widthUs
+  return endOf(nowUs, ttlUs, slotUs(ttlUs))
 }
 
 /** The state of a key with what is held of it. */

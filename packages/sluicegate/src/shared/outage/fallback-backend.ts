@@ -27,7 +27,7 @@ export class FallbackBackend implements Backend {
     switch (verb) {
       case 'take':
       case 'reserve':
-        return answer.catch((error) => inOutage(error, () => this.without(key, operation.cost)))
+        return answer.catch((error) => inOutage(error, () => this.takeWithout(key, operation.cost)))
       case 'peek':
         return answer.catch((error) => inOutage(error, () => this.outage.peek(key, operation.cost, this.pausedMs(key))))
       default:
@@ -40,7 +40,7 @@ export class FallbackBackend implements Backend {
   }
 
   /** A take that does not ask the backend. */
-  without(key: Key, cost: number): Decision {
+  takeWithout(key: Key, cost: number): Decision {
     return this.outage.take(key, cost, this.pausedMs(key))
   }
 

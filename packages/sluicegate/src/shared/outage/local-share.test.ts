@@ -83,16 +83,16 @@ test('a share stays in an outage, however long; a count that was old when it beg
   const { clock, share, store, call } = counted()
   store.nodes = 2
   await call(120, 1000)
-  assert.equal(share.held(), 1 / 2)
+  assert.equal(share.forOutage(), 1 / 2)
   clock.advance(3_600_000)
-  assert.equal(share.held(), 1 / 2)
+  assert.equal(share.forOutage(), 1 / 2)
   await call(1, 1000)
   clock.advance(181_000)
-  assert.equal(share.held(), 0.1)
+  assert.equal(share.forOutage(), 0.1)
   store.nodes = 30
   await call(120, 1000)
   clock.advance(3_600_000)
-  assert.equal(share.held(), 1 / 30)
+  assert.equal(share.forOutage(), 1 / 30)
 })
 
 test('a store that cannot count changes nothing, and is asked again when it is due', async () => {

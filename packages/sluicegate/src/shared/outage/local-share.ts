@@ -44,7 +44,7 @@ export interface LocalShare {
   /** The share in an outage that began now, or the one in force. */
   readonly inForce: number
   /** The share of an outage; it stays until the store answers again. */
-  held(): number
+  forOutage(): number
   /** The store answered a call. */
   answered(): void
 }
@@ -63,7 +63,7 @@ export class GivenShare implements LocalShare {
     this.inForce = 1 / nodes
   }
 
-  held(): number {
+  forOutage(): number {
     return this.inForce
   }
 
@@ -111,7 +111,7 @@ export class CountedShare implements LocalShare {
     return this.share ?? this.now()
   }
 
-  held(): number {
+  forOutage(): number {
     this.share ??= this.now()
     return this.share
   }

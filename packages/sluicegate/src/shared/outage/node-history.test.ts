@@ -150,7 +150,7 @@ class NodeHistory {
       node.isWaiting = true
     }
     const known = asked.filter(({ countedMs }) => this.isKnown(countedMs))
-    const sum = asked.reduce((all, { share }) => all + share.held(), 0)
+    const sum = asked.reduce((all, { share }) => all + share.forOutage(), 0)
     this.outages.push({ nodes: asked.length, sum, bound: this.boundOf(known) + UNKNOWN_SHARE * (asked.length - known.length) })
   }
 

@@ -3,9 +3,10 @@ import { test } from 'node:test'
 import { settled, shortOrLong, until } from 'sluicegate-testkit'
 import { StoreError } from '../../errors.js'
 import { fixedWindow, type Key, manualClock } from '../../index.js'
+import type { SharedParts } from '../policy-in-force.js'
 import { GivenShare } from './local-share.js'
 import { Outage } from './outage.js'
-import { type AccountParts, OutageAccount } from './outage-account.js'
+import { OutageAccount } from './outage-account.js'
 
 const POLICY = fixedWindow({ limit: 1000, window: '1h' })
 
@@ -28,7 +29,7 @@ class RecordedAccount {
     const guard = { isSound: (key: string) => !this.out.has(key[0] as string), unwanted }
     const execute = ({ key, tokens }: { key: Key; tokens: readonly number[] }): Promise<void> =>
       this.charge(key as string, tokens[0] as number)
-    const parts = { policy: POLICY, guard, backend: { execute }, outage: this.outage, leases: undefined } as unknown as AccountParts
+    const parts = { policy: POLICY, guard, backend: { execute }, outage: this.outage, leases: undefined } as unknown as SharedParts
     this.account = new OutageAccount({ parts }, this.clock, this.outage.shares)
   }
 

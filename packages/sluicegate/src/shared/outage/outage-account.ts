@@ -1,13 +1,11 @@
 import { outages } from '../../decision/diagnostics.js'
 import { partsOf } from '../../key.js'
 import type { Key } from '../../limiter.js'
-import type { Policy } from '../../policy/policy.js'
 import type { Clock } from '../../time/clock.js'
-import type { Backend } from '../backend.js'
 import type { CallEvents, CallGuard } from '../calls/call-guard.js'
-import type { LeasedTakes } from '../takes/leased-takes.js'
+import type { PolicyInForce } from '../policy-in-force.js'
 import type { LocalShare } from './local-share.js'
-import type { Outage, Owed } from './outage.js'
+import type { Owed } from './outage.js'
 
 /** Keys that are accounted for at once. */
 const CHARGED_AT_ONCE = 32
@@ -16,15 +14,6 @@ const LOOKED_FOR_MS = 1_000
 /** At most one part in this many of the time goes into looking. */
 const LOOKING_SHARE = 10
 
-/** What accounting uses, under the policy in force. */
-export interface AccountParts {
-  readonly policy: Pick<Policy, 'name'>
-  readonly guard: Pick<CallGuard, 'isSound' | 'unwanted'>
-  readonly backend: Pick<Backend, 'execute'>
-  readonly outage: Outage
-  readonly leases: LeasedTakes | undefined
-}
-
 /**
  * Charges at the backend, once it is back, what was spent during an outage, a few keys at a time. A charge that is lost may have been made
  * and is not repeated. Keys whose server is out stay for later.
@@ -32,7 +21,7 @@ export interface AccountParts {
 export class OutageAccount implements CallEvents {
   /** Tokens that were charged. */
   tokens = 0
-  private readonly inForce: { readonly parts: AccountParts }
+  private readonly inForce: Pick<PolicyInForce, 'parts'>
   private readonly clock: Clock
   private readonly share: Pick<LocalShare, 'answered'>
   private isCharging = false
@@ -40,7 +29,7 @@ export class OutageAccount implements CallEvents {
   private isClosed = false
   private nextMs = Number.NEGATIVE_INFINITY
 
-  constructor(inForce: { readonly parts: AccountParts }, clock: Clock, share: Pick<LocalShare, 'answered'>) {
+  constructor(inForce: Pick<PolicyInForce, 'parts'>, clock: Clock, share: Pick<LocalShare, 'answered'>) {
     this.inForce = inForce
     this.clock = clock
     this.share = share

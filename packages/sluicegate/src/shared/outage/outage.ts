@@ -9,7 +9,7 @@ import type { OpenOptions } from '../../holds/hold.js'
 import { keysFor, nameOf } from '../../key.js'
 import type { Key, Limiter } from '../../limiter.js'
 import { leftAlone } from '../../memory/carried-key.js'
-import type { Policy } from '../../policy/policy.js'
+import { type Policy, policiesOf } from '../../policy/policy.js'
 import type { Clock } from '../../time/clock.js'
 import { SharedPermit } from '../shared-permit.js'
 import type { LocalShare, OutageMode } from './local-share.js'
@@ -74,19 +74,19 @@ export class Outage {
 
   /** @param pausedMs until the backend is called again. */
   take(key: Key, cost: number, pausedMs: number): Decision {
-    if (this.isClosed) return this.held(this.flat(cost, pausedMs))
+    if (this.isClosed) return this.asPermit(this.flat(cost, pausedMs))
     this.begin()
     const { local } = this
     if (local === undefined) {
       const flat = this.flat(cost, pausedMs)
       if (flat.allowed) this.pass(key, cost)
-      return this.held(flat)
+      return this.asPermit(flat)
     }
     const seen = local.peek(key, cost)
     // A denied take would be published as a denial of the limiter in memory.
     const decision = seen.allowed ? local.take(key, cost) : seen
     if (decision.allowed) this.used.add(key)
-    return this.held(this.asOutage(decision, cost, pausedMs), decision)
+    return this.asPermit(this.asOutage(decision, cost, pausedMs), decision)
   }
 
   /** Whether work may begin: a hold of the share, or a decision alone where nothing counts (`open`) or passes (`closed`). */
@@ -133,7 +133,7 @@ export class Outage {
     const isTooLate = retryAfterMs === Number.POSITIVE_INFINITY || (retryAfterMs > maxWaitMs && !holdsPermits(this.policy))
     const decision = isTooLate ? seen : await local.wait(key, { cost, maxWait: maxWaitMs, ...(signal && { signal }) })
     if (decision.allowed) this.used.add(key)
-    return this.held(this.asOutage(decision, cost, pausedMs), decision)
+    return this.asPermit(this.asOutage(decision, cost, pausedMs), decision)
   }
 
   /**
@@ -160,7 +160,7 @@ export class Outage {
   update(policy: Policy): void {
     this.made?.update(shareOfPolicy(policy, this.share))
     for (const counts of [this.charged ?? [], this.passed ?? []]) {
-      for (const [i, count] of counts.entries()) count?.update(shareOfPolicy(partsOf(policy)[i] as Policy, this.share))
+      for (const [i, count] of counts.entries()) count?.update(shareOfPolicy(policiesOf(policy)[i] as Policy, this.share))
     }
     this.policy = policy
   }
@@ -168,7 +168,7 @@ export class Outage {
   /** A decision begins, with the share of this outage. */
   private begin(): void {
     this.decisions++
-    const share = this.shares.held()
+    const share = this.shares.forOutage()
     if (share === this.share) return
     this.share = share
     this.update(this.policy)
@@ -217,14 +217,14 @@ export class Outage {
 
   /** A count of spent tokens for each policy. Permits stay with their holders. */
   private counts(): readonly (Limiter | undefined)[] {
-    return partsOf(this.policy).map((part) =>
+    return policiesOf(this.policy).map((part) =>
       part.algorithm === 'concurrency' ? undefined : makeLimiter(shareOfPolicy(part, this.share), { clock: this.clock }),
     )
   }
 
   private flat(cost: number, pausedMs: number): Decision {
     const { policy } = this
-    const parts = partsOf(policy).map((part) => this.flatPart(part, checkedCost(cost), pausedMs))
+    const parts = policiesOf(policy).map((part) => this.flatPart(part, checkedCost(cost), pausedMs))
     return policy.policies === undefined ? (parts[0] as Decision) : combined(parts)
   }
 
@@ -235,8 +235,8 @@ export class Outage {
     return { allowed, limit, remaining: 0, retryAfterMs, resetAfterMs: 0, policy: name, source: 'outage', spent: 0 }
   }
 
-  /** A permit with asynchronous answers, as the backend's have. */
-  private held(decision: Decision, own: Decision = emptyPermit(decision)): Decision {
+  /** With a policy of permits one with asynchronous answers, as the backend's have. */
+  private asPermit(decision: Decision, own: Decision = emptyPermit(decision)): Decision {
     if (!holdsPermits(this.policy)) return decision
     return new SharedPermit(decision, async (verb) => isPermit(own) && own[verb]())
   }
@@ -245,8 +245,8 @@ export class Outage {
   private asOutage(decision: Decision, cost: number, pausedMs: number): Decision {
     const { policy } = this
     const { parts = [decision] } = decision
-    const shares = partsOf((this.local as Limiter).policy)
-    const decisions = parts.map((part, i) => partAsOutage(part, partsOf(policy)[i] as Policy, shares[i] as Policy, cost, pausedMs))
+    const shares = policiesOf((this.local as Limiter).policy)
+    const decisions = parts.map((part, i) => partAsOutage(part, policiesOf(policy)[i] as Policy, shares[i] as Policy, cost, pausedMs))
     return decision.parts === undefined ? (decisions[0] as Decision) : combined(decisions)
   }
 }
@@ -260,10 +260,6 @@ function partAsOutage(decision: Decision, { limit, burst }: Policy, share: Polic
 
 function untilNextCall(pausedMs: number): number {
   return Math.max(1, Math.ceil(pausedMs))
-}
-
-function partsOf(policy: Policy): readonly Policy[] {
-  return policy.policies ?? [policy]
 }
 
 function remember(counts: Limiter, key: Key, tokens: number): void {

@@ -1,6 +1,6 @@
 import { CountDecoder, type CountTimes, type DecisionDecoder, RateDecoder } from '../../decision/decision-decoder.js'
 import { type Calendar, minuteWindow } from '../../policy/calendar.js'
-import type { Policy } from '../../policy/policy.js'
+import { type Policy, policiesOf } from '../../policy/policy.js'
 import { DEEPEST_DEBT_BURSTS, emissionOf } from '../../policy/policy-numbers.js'
 
 export type EncodingName = 'rate' | 'fixed-window' | 'sliding-window' | 'sliding-log' | 'concurrency'
@@ -33,7 +33,7 @@ export interface PolicyEncodings {
  * @param lengthOf the length of a lease of a policy, 0 where it is not leased.
  */
 export function encodingsOf(policy: Policy, lengthOf: (policy: Policy) => number = () => 0): PolicyEncodings {
-  const encodings = (policy.policies ?? [policy]).map((part) => encodingOf(part, lengthOf(part)))
+  const encodings = policiesOf(policy).map((part) => encodingOf(part, lengthOf(part)))
   return { encodings, isAllOf: policy.algorithm === 'all-of' }
 }
 

@@ -3,19 +3,12 @@ import type { CountTimes } from '../../decision/decision-decoder.js'
 import { StoreError } from '../../errors.js'
 import type { Grant } from '../../lease/grant.js'
 import { emissionOf } from '../../policy/policy-numbers.js'
-import type { HoldOperation, OpenHold } from '../backend.js'
+import type { OpenHold } from '../backend.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 
 export type ScriptVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'giveBack' | 'release' | 'heartbeat'
 
-/** A step of a hold in a script, see `lua/scripts/hold.lua`. */
-export interface ScriptHold {
-  readonly encodings: readonly PolicyEncoding[]
-  readonly keys: readonly string[]
-  readonly operation: HoldOperation
-}
-
-/** The answer to it. */
+/** The answer to a step of a hold, see `lua/scripts/hold.lua`. */
 export interface ScriptHeld extends ScriptAnswer {
   readonly nowUs: number
   readonly done: boolean

@@ -24,7 +24,6 @@ import {
   type KeyState,
   type ScriptAnswer,
   type ScriptHeld,
-  type ScriptHold,
   type ScriptLease,
   type ScriptRequest,
   type ScriptVerb,
@@ -39,12 +38,12 @@ export interface ScriptCalls {
   /** Changes the state of all keys or of none. */
   ask(verb: ScriptVerb, requests: readonly ScriptRequest[], signal?: CallerSignal): Promise<ScriptAnswer>
   /** One step of a hold, on all keys or on none. */
-  hold(step: ScriptHold, signal?: CallerSignal): Promise<ScriptHeld>
+  hold(encodings: readonly PolicyEncoding[], keys: readonly string[], operation: HoldOperation, signal?: CallerSignal): Promise<ScriptHeld>
   lease(encoding: PolicyEncoding, key: string, want: number, least: number, signal?: CallerSignal): Promise<ScriptLease>
 }
 
 /** What `giveBack` needs of a reservation: its answer, and the encodings in which it was made. */
-class Receipt {
+class StepReceipt {
   readonly answer: ScriptAnswer
   readonly policies: PolicyEncodings
 
@@ -87,18 +86,18 @@ export class StepBackend implements Backend {
     switch (operation.verb) {
       case 'take':
         if (operation.isHeld) return this.reserve({ ...operation, maxWaitUs: 0 }, signal)
-        return this.changed('take', operation.key, operation.cost, signal, operation.id)
+        return this.ask('take', operation.key, operation.cost, signal, operation.id)
       case 'peek':
-        return this.changed('peek', operation.key, operation.cost, signal)
+        return this.ask('peek', operation.key, operation.cost, signal)
       case 'refund':
       case 'penalize':
-        return this.changed(operation.verb, operation.key, operation.tokens, signal)
+        return this.ask(operation.verb, operation.key, operation.tokens, signal)
       case 'charge':
         return this.charge(operation.key, operation.tokens, signal)
       case 'block':
-        return this.changed('block', operation.key, operation.us, signal)
+        return this.ask('block', operation.key, operation.us, signal)
       case 'reset':
-        return this.changed('reset', operation.key, 1, signal)
+        return this.ask('reset', operation.key, 1, signal)
       case 'reserve':
         return this.reserve(operation, signal)
       case 'redeem':
@@ -107,9 +106,9 @@ export class StepBackend implements Backend {
         return this.giveBack(operation, signal)
       case 'release':
       case 'heartbeat':
-        return this.held(operation.verb, operation, signal)
+        return this.permit(operation.verb, operation, signal)
       case 'hold':
-        return this.moved(operation, signal)
+        return this.hold(operation, signal)
     }
   }
 
@@ -119,16 +118,16 @@ export class StepBackend implements Backend {
     return this.store.lease(encoding, key, want, least, signal).then((lease) => grantOf(lease, least))
   }
 
-  private changed(verb: ScriptVerb, key: Key, tokens: number, signal: CallerSignal | undefined, id?: number): Promise<Answer> {
+  private ask(verb: ScriptVerb, key: Key, tokens: number, signal: CallerSignal | undefined, id?: number): Promise<Answer> {
     return this.store
       .ask(verb, this.requests(key, tokens, id), signal)
       .then(({ states }) => ({ done: allDone(states), decision: decisionFrom(verb, this.policies, states, tokens) }))
   }
 
-  private async moved(operation: HoldOperation, signal: CallerSignal | undefined): Promise<Answer> {
+  private async hold(operation: HoldOperation, signal: CallerSignal | undefined): Promise<Answer> {
     const { encodings } = this.policies
     const { hold, spent, least, record } = operation
-    const held = await this.store.hold({ encodings, keys: keysFor(encodings.length, operation.key), operation }, signal)
+    const held = await this.store.hold(encodings, keysFor(encodings.length, operation.key), operation, signal)
     const { done, rest, granted, endUs, nowUs, over } = held
     const decision = heldDecision(this.policies, held, Math.max(hold === 'rest' ? 0 : hold, spent, least, 1))
     const forUs = Math.max(0, endUs - nowUs)
@@ -170,7 +169,7 @@ export class StepBackend implements Backend {
       decision: decisionFrom('reserve', policies, states, cost),
       waitUs: done && states.length === 1 ? waitUsIn(policies.encodings[0] as PolicyEncoding, states[0] as KeyState) : 0,
       order: nowUs,
-      receipt: new Receipt(answer, policies),
+      receipt: new StepReceipt(answer, policies),
     }
   }
 
@@ -190,7 +189,7 @@ export class StepBackend implements Backend {
     tokens: number,
     signal: CallerSignal | undefined,
   ): Promise<Answer> {
-    if (!(receipt instanceof Receipt)) return this.changed('peek', key, 1, signal)
+    if (!(receipt instanceof StepReceipt)) return this.ask('peek', key, 1, signal)
     const { answer, policies } = receipt
     const { nowUs = 0 } = answer
     const requests = this.requests(key, tokens, id).map((request, i) => ({
@@ -203,7 +202,7 @@ export class StepBackend implements Backend {
   }
 
   /** Of `allOf` only the policies that hold permits. */
-  private async held(
+  private async permit(
     verb: 'release' | 'heartbeat',
     { key, cost, id }: Extract<Operation, { verb: 'release' | 'heartbeat' }>,
     signal: CallerSignal | undefined,

@@ -96,9 +96,9 @@ class VainTakes extends WaitingTakes {
 function vainTakes() {
   const clock = manualClock()
   const execute = async (): Promise<Answer> => ({ done: true, decision: TAKEN })
-  const without = (): Decision => ({ ...TAKEN, allowed: false, source: 'outage' })
+  const takeWithout = (): Decision => ({ ...TAKEN, allowed: false, source: 'outage' })
   const guard = { isTogether: () => true, pausedMs: () => 0, timeoutMs: TIMEOUT_MS }
-  return { takes: new VainTakes({ inForce: { fallback: { execute, without } }, guard, clock }), clock }
+  return { takes: new VainTakes({ inForce: { fallback: { execute, takeWithout } }, guard, clock }), clock }
 }
 
 test('a take whose refills are spent by others waits for no further call once the timeout is over', async () => {

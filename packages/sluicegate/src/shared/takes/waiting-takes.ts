@@ -15,7 +15,7 @@ const SURE_CALLS = 2
 /** What {@link WaitingTakes} use. */
 export interface WaitingTakesParts {
   /** Of the policy that is in force now: a take that waits across an update is decided under the new one. */
-  readonly inForce: { readonly fallback: Pick<FallbackBackend, 'execute' | 'without'> }
+  readonly inForce: { readonly fallback: Pick<FallbackBackend, 'execute' | 'takeWithout'> }
   readonly guard: Pick<CallGuard, 'pausedMs' | 'isTogether' | 'timeoutMs'>
   readonly clock: Clock
 }
@@ -72,7 +72,7 @@ export abstract class WaitingTakes {
 
   /** Decides as in an outage. */
   protected without(key: Key, cost: number): Decision {
-    return this.parts.inForce.fallback.without(key, cost)
+    return this.parts.inForce.fallback.takeWithout(key, cost)
   }
 
   /** Whether the backend is not asked about a key for now. */

@@ -11,7 +11,7 @@ const AT_ONCE = 4
  * What is known of the link to the home. While a call failed and none was answered since, takes do not wait for it: a call beside them looks
  * whether it is back.
  */
-export class HomeLink {
+export class HomeWatch {
   private readonly guard: Pick<CallGuard, 'isSound' | 'pausedMs' | 'openCircuits'>
   private readonly waiting: (() => Promise<unknown>)[] = []
   private isProbing = false
