@@ -75,7 +75,7 @@ export const OVERFLOW_WINDOW_US: usize = 216
 export const GROW_TO: usize = 224
 /** Whether no budget is shared by new keys without room, kept likewise. */
 export const OVERFLOW_DENIED: usize = 232
-/** Address of the ring words and rings, 0 until the first work is open; and the ring to look at next. */
+/** Address of the ring words and rings, and in the upper half how many there are, 0 until the first work is open; and the ring to look at next. */
 export const RINGS: usize = 240
 export const NEXT_RING: usize = 248
 

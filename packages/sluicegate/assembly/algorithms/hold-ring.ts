@@ -35,6 +35,11 @@ const PLACE_TURN_SHIFT: u64 = 32
 /** The most keys that may have rings; half of the table's, if that is less. */
 const MOST_RINGS: u64 = 100_000
 const PAGE_SIZE: u64 = 65536
+/** Below so many pages, rings get a part of what is free of these; and a few bytes for each entry in any case. */
+const SPACIOUS_PAGES: u64 = 24_576
+const ROOM_PARTS: u64 = 16
+const LEAST_BYTES: u64 = 4
+const RING_COUNT_SHIFT: u64 = 32
 
 /** Where ring words begin, and rings; 0 while this thread has met none. */
 let area: usize = 0
@@ -45,18 +50,27 @@ export let ringCount: u64 = 0
 export function openRings(): bool {
   if (area != 0) return true
   const entries = load(base + LINES) * ENTRIES_PER_LINE
-  const count = max<u64>(min<u64>(MOST_RINGS, entries / 2), 1)
   if (load(base + RINGS) == 0) {
+    const count = ringsFor(entries)
     const bytes = entries * 8 + count * RING_SIZE
     const page = memory.grow(<i32>((bytes + PAGE_SIZE - 1) / PAGE_SIZE))
     if (page < 0) return false
     // If this swap is lost, the pages are wasted.
-    swap(base + RINGS, 0, <u64>page * PAGE_SIZE)
+    swap(base + RINGS, 0, (count << RING_COUNT_SHIFT) | (<u64>page * PAGE_SIZE))
   }
-  area = <usize>load(base + RINGS)
+  const found = load(base + RINGS)
+  ringCount = found >> RING_COUNT_SHIFT
+  area = <usize>found
   rings = area + <usize>entries * 8
-  ringCount = count
   return true
+}
+
+/** How many rings a table gets: tables of many plans share one memory, and each leaves room to the next. */
+function ringsFor(entries: u64): u64 {
+  const pages = <u64>memory.size()
+  const spacious = pages < SPACIOUS_PAGES ? ((SPACIOUS_PAGES - pages) * PAGE_SIZE) / ROOM_PARTS : 0
+  const bytes = max<u64>(spacious, entries * LEAST_BYTES)
+  return max<u64>(min<u64>(min<u64>(MOST_RINGS, entries / 2), bytes / RING_SIZE), 1)
 }
 
 @inline export function ringWordOf(entry: usize): usize {

@@ -161,6 +161,9 @@ const MOST_BYTES = 2 ** 32 - 2 ** 23
 const MOST_GROWN_BYTES = 1.5 * 2 ** 30
 /** The part of that room that the next table may have. */
 const LATER_PARTS = 32
+/** Of a memory with so many bytes each table that comes later has room for fewer keys, so that a thousand fit with the open work of their keys. */
+const CROWDED_BYTES = 2 ** 31
+const CROWDED_KEYS = 25_000
 /** Keys per shared overflow counter. */
 const KEYS_PER_COUNTER = 16
 /** Default budget of new keys without room: this share of all keys. */
@@ -196,9 +199,14 @@ export function memorySizesFor(policies: readonly Policy[], options: SectionOpti
   return bytes <= MOST_BYTES ? each : policies.map((policy) => sizeFor(policy, options, 0))
 }
 
-/** The room for the keys of a policy that comes to a memory later: where many do, the last tables grow less. */
+/** The room for the keys of a policy that comes to a memory later: where many do, the last tables grow less, then they are smaller. */
 export function laterSizeFor(policy: Policy, options: SectionOptions, memoryBytes: number): MemorySize {
-  return sizeFor(policy, options, Math.max(0, MOST_GROWN_BYTES - memoryBytes) / LATER_PARTS)
+  const isCrowded = options.maxKeys === undefined && memoryBytes > CROWDED_BYTES
+  return sizeFor(
+    policy,
+    isCrowded ? { ...options, maxKeys: CROWDED_KEYS } : options,
+    Math.max(0, MOST_GROWN_BYTES - memoryBytes) / LATER_PARTS,
+  )
 }
 
 function sizeFor(policy: Policy, options: SectionOptions, mostGrownBytes: number): MemorySize {

@@ -278,3 +278,11 @@ test('a thousand plans in all, with tables of their own, and not one more', () =
   })
   limiter.close()
 })
+
+test('work of a hundred plans is open at the same time: no plan takes the memory that the next one needs', () => {
+  const plans = Array.from({ length: 100 }, (_, i) => fixedWindow({ limit: 1000 + i, window: '1h' }))
+  const limiter = createLimiter(OWN, { clock: manualClock(START_MS), plans: { team: (id: string) => plans[Number(id)] } })
+  const refused = plans.flatMap((_, i) => (limiter.open([`org ${i}`, String(i), `user ${i}`], { expect: 1 }).allowed ? [] : [i]))
+  assert.deepEqual(refused, [])
+  limiter.close()
+})

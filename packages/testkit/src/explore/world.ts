@@ -141,6 +141,7 @@ export class World {
     core.setAlone(true)
     core.create(SECTION, lines, denyWhenFull)
     this.words[this.ringsAt] = RINGS_AT
+    this.words[this.ringsAt + 1] = Math.max(1, (lines * this.scenario.entriesPerLine) / 2)
     if (parts !== undefined) core.addParts(...parts)
     if (overflow !== undefined) core.admitOverflow(SHARED_COUNTERS, overflow.counters, overflow.limit, overflow.windowUs)
     const firstUs = Math.min(latestUs(this.scenario), ...before.map(({ nowUs }) => nowUs))
