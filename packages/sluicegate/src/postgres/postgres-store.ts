@@ -538,18 +538,15 @@ function stepLists(steps: readonly CasStep[]): readonly string[] {
   ]
 }
 
-/** A state as it counts at a time, as the statements have it: bounded where the clock stepped back, and of a window that is over nothing. */
+/** A state as it counts at a time, as the statements have it for a take: of a window that is over nothing. */
 function inForce(state: CasStepState, nowUs: number): { readonly debt: number; readonly state: CasStepState } {
   const { at, rest, unit, pace, cap, ahead } = state
   if (pace > 0) {
-    const deepest = ahead ? Math.max(DEEPEST_DEBT_BURSTS * cap, cap + FURTHEST_US * pace) : cap
+    const deepest = Math.max(DEEPEST_DEBT_BURSTS * cap, cap + FURTHEST_US * pace)
     return { debt: Math.max(0, Math.min((at - nowUs) * pace + rest, deepest)), state }
   }
-  const begin = nowUs - (nowUs % unit)
-  const latest = ahead ? Math.max(begin + unit, nowUs + FURTHEST_US) : begin + unit
-  if (at > latest) return { debt: cap, state: { ...state, at: begin, rest: cap, ahead: false } }
   const count = at + unit > nowUs ? rest : 0
-  return { debt: count, state: { ...state, at: Math.max(at, begin), rest: count, ahead: ahead && at > nowUs } }
+  return { debt: count, state: { ...state, at: Math.max(at, nowUs - (nowUs % unit)), rest: count, ahead: ahead && at > nowUs } }
 }
 
 /** `state`: the columns of steps and the time of the last one. */

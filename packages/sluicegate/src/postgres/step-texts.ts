@@ -51,6 +51,9 @@ function restoredText(row: StepRow, input: StepInput, now = NOW): string {
   const scaled = (debt: string): string => `ceil(${debt}::numeric * ${input.unit} / h.unit)`
   const begin = `n.now - n.now % ${input.unit}`
   const finish = `${begin} + ${input.unit}`
+  // Later than any clock that goes on leaves a key: what asks for room alone leaves it as it is, and says how far that is.
+  const isLook = `${input.verb} IN ('take', 'peek', 'lease')`
+  const isFar = `(h.at > CASE WHEN h.ahead THEN greatest(${finish}, n.now + ${FURTHEST_US}) ELSE ${finish} END AND NOT ${isLook})`
   // A window in which nothing is booked any more: the one before it is full.
   const isFull = `h.unit = ${input.unit} AND h.rest = 0 AND h.cap <> ${input.cap} AND h.at = ${finish}`
   return `SELECT n.now, n.blocked, ${input.cap} AS cap,
@@ -59,7 +62,7 @@ function restoredText(row: StepRow, input: StepInput, now = NOW): string {
       WHEN ${isFull} THEN least(h.cap, ${input.cap})
       WHEN h.unit <> ${input.unit} THEN CASE WHEN h.seen < ${begin} OR h.at + h.unit <= n.now THEN 0
         WHEN h.at > least(h.seen, n.now) THEN least(greatest(h.rest, h.cap), ${input.cap}) ELSE least(h.rest, ${input.cap}) END
-      WHEN h.at > CASE WHEN h.ahead THEN greatest(${finish}, n.now + ${FURTHEST_US}) ELSE ${finish} END THEN ${input.cap}
+      WHEN ${isFar} THEN ${input.cap}
       WHEN h.at + h.unit > n.now THEN CASE WHEN h.cap = ${input.cap} THEN h.rest ELSE least(h.rest, ${input.cap}) END
       ELSE 0 END
   ELSE
@@ -69,14 +72,13 @@ function restoredText(row: StepRow, input: StepInput, now = NOW): string {
       ELSE least(${scaled('d.debt')}, greatest(${scaled(`(d.debt + ${passedUs} * h.pace)`)} - ${passedUs}::numeric * ${input.pace}, 0), ${ownDeepest})::bigint END
   END AS debt,
   CASE WHEN ${isWindow} THEN
-    CASE WHEN h.unit = ${input.unit} AND h.pace = 0 AND h.at > n.now AND NOT (${isFull})
-      AND h.at <= CASE WHEN h.ahead THEN greatest(${finish}, n.now + ${FURTHEST_US}) ELSE ${finish} END THEN h.at ELSE ${begin} END
+    CASE WHEN h.unit = ${input.unit} AND h.pace = 0 AND h.at > n.now AND NOT (${isFull}) AND NOT ${isFar} THEN h.at ELSE ${begin} END
   ELSE 0 END AS begin,
   h.ahead AND ${isWindow} AND h.at > n.now AND NOT (${isFull}) AS ahead
 FROM (SELECT ${row.at} AS at, ${row.rest} AS rest, ${row.unit} AS unit, ${row.pace} AS pace, ${row.cap} AS cap, ${row.ahead} AS ahead, ${row.blocked} AS blocked, ${row.seen} AS seen) AS h
 CROSS JOIN LATERAL (SELECT c.now, CASE WHEN h.blocked > c.now THEN h.blocked ELSE 0 END AS blocked FROM (SELECT ${now} AS now OFFSET 0) AS c OFFSET 0) AS n
 CROSS JOIN LATERAL (SELECT CASE WHEN h.pace = 0 OR h.at < n.now THEN 0 ELSE least(
-  least(h.at - n.now, ${deepest} / h.pace + 1) * h.pace + h.rest, CASE WHEN h.ahead THEN ${deepest} ELSE h.cap END) END AS debt OFFSET 0) AS d OFFSET 0`
+  least(h.at - n.now, ${deepest} / h.pace + 1) * h.pace + h.rest, CASE WHEN h.ahead OR ${isLook} THEN ${deepest} ELSE h.cap END) END AS debt OFFSET 0) AS d OFFSET 0`
 }
 
 /** What a verb makes of the state `s`: a SELECT of done, debt, begin, ahead, blocked. */

@@ -2,16 +2,12 @@ import { ByteReader, ByteWriter } from '../memory/byte-codec.js'
 import { high, low } from '../memory/fingerprint.js'
 import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import type { Core } from '../memory/open-core.js'
-import type { Algorithm } from '../policy/policy.js'
 
 // The state of one key, between a limiter in memory and the bytes of a store: its generation, then the key as the core saves it. No bytes:
 // the key owes nothing. The generation counts the changes of its numbers, by whatever process: of a charge from before one nothing comes back.
 
 /** The name of the one key in the limiter. */
 export const ONE_KEY = 'k'
-
-/** What these have spent counts as of its last change, so it stays what it is until the next one. */
-const WAITING: ReadonlySet<Algorithm> = new Set(['fixed-window', 'token-bucket', 'gcra'])
 
 const NOTHING = new Uint8Array(0)
 
@@ -20,6 +16,7 @@ export class KeyMemory {
   private readonly limiter: MemoryLimiter
   /** Whether a key of other numbers stays as it was saved until something changes. */
   private readonly mayWait: boolean
+  private readonly isRate: boolean
   private readonly low: number
   private readonly high: number
   private loaded: Uint8Array = NOTHING
@@ -32,7 +29,9 @@ export class KeyMemory {
   /** @param limiter with room for a few keys, which has this one alone. */
   constructor(limiter: MemoryLimiter) {
     this.limiter = limiter
-    this.mayWait = WAITING.has(limiter.policyOf().algorithm)
+    const { algorithm } = limiter.policyOf()
+    this.isRate = algorithm === 'token-bucket' || algorithm === 'gcra'
+    this.mayWait = this.isRate || algorithm === 'fixed-window'
     limiter.hash(ONE_KEY)
     this.low = low
     this.high = high
@@ -66,9 +65,11 @@ export class KeyMemory {
       const isOther = loadedAs === 'changed'
       if (isOther) this.begin(generation + 1)
       this.isOther = isOther && this.mayWait
-      if (this.isOther && writtenUs < nowUs && core.peek(low, high, nowUs, 1) > 0) {
-        core.clearKey(low, high, nowUs)
-        loadedAt(writtenUs)
+      if (this.isOther && writtenUs < nowUs) {
+        const debtNow = core.peek(low, high, nowUs, 1)
+        if (debtNow > 0) this.reload(loadedAt, writtenUs, nowUs)
+        // What a rate owes is paid by the faster of both paces.
+        if (this.isRate && core.peek(low, high, nowUs, 1) > debtNow) this.reload(loadedAt, nowUs, nowUs)
       }
       this.loaded = state
       this.isChanged = isOther && !this.mayWait
@@ -88,6 +89,11 @@ export class KeyMemory {
     writer.whole(this.generation)
     writer.raw(key)
     return writer.written()
+  }
+
+  private reload(loadedAt: (us: number) => unknown, us: number, nowUs: number): void {
+    this.core.clearKey(this.low, this.high, nowUs)
+    loadedAt(us)
   }
 
   private begin(generation: number): void {

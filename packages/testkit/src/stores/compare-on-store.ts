@@ -28,7 +28,7 @@ export function carriedOracleFor(spec: PolicySpec, keepsAll: boolean): Oracle {
 
 /**
  * A key is carried over to other numbers when it is next touched, at that time; of a rate or a fixed window that still counts when it is next changed, as of its
- * last change. Where nothing is forgiven, the faster of both paces pays what a rate owes.
+ * last change. The faster of both paces pays what a rate owes.
  */
 class CarriedOracle implements Oracle {
   #spec: SinglePolicySpec
@@ -112,7 +112,7 @@ class CarriedOracle implements Oracle {
       copy.update(keepsAll ? { ...spec, keepsAll } : spec, ms)
       return copy
     }) as [Oracle, Oracle]
-    if (keepsAll) return debtOf(then, key) < debtOf(now, key) ? then : now
+    if ('burst' in spec) return debtOf(then, key) < debtOf(now, key) ? then : now
     return isOver(now, spec, key, nowMs) ? now : then
   }
 }
@@ -121,8 +121,7 @@ class CarriedOracle implements Oracle {
 function isOver(oracle: Oracle, spec: SinglePolicySpec, key: OracleKey, nowMs: number): boolean {
   const open = oracle.copy()
   open.block(key, 0, nowMs)
-  const { remaining, resetAfterMs } = open.peek(key, 1, nowMs)
-  return 'burst' in spec ? resetAfterMs === 0 : remaining === spec.limit
+  return open.peek(key, 1, nowMs).remaining === spec.limit
 }
 
 /** When a rate is paid, in units: of one policy the earlier time is the smaller debt. */
