@@ -4,7 +4,7 @@ import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import type { Key, Limiter } from '../limiter.js'
 import { allOf } from '../policy/all-of.js'
 import { minuteWindow } from '../policy/calendar.js'
-import { changedPolicy, type Policy, policiesOf } from '../policy/policy.js'
+import { changedPolicy, isRate, type Policy, policiesOf } from '../policy/policy.js'
 import { scaledUp } from '../policy/policy-numbers.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'
 import type { LeaseRequest } from '../shared/backend.js'
@@ -52,7 +52,7 @@ export function horizonMsFor(policy: Policy, mostHorizonMs: number): number {
  */
 export function tokensForLease(policy: Policy, leaseUs: number, { remaining }: Pick<Decision, 'remaining'>): number {
   const { limit, windowMs, burst } = policy
-  if (!flowsBack(policy)) return 0
+  if (!isRate(policy)) return 0
   return Math.max(0, scaledUp(limit, leaseUs, Math.round(windowMs * 1000)) - Math.max(0, burst - remaining - 1))
 }
 
@@ -109,7 +109,7 @@ export function keepRoomForLeases(
   const keeping = <Args extends readonly [unknown, number]>(keyOf: (args: Args) => Key, back: (...args: Args) => Decision) => {
     return (...args: Args): Decision => {
       const { policy, leaseUs } = termsOf()
-      if (leaseUs === 0 || !flowsBack(policy)) return back(...args)
+      if (leaseUs === 0 || !isRate(policy)) return back(...args)
       const key = keyOf(args)
       checkedTokens(args[1])
       const before = limiter.peek(key)
@@ -121,11 +121,6 @@ export function keepRoomForLeases(
   }
   limiter.refund = keeping(([key]) => key as Key, limiter.refund.bind(limiter))
   limiter.giveBack = keeping(([{ key }]) => key, limiter.giveBack.bind(limiter))
-}
-
-/** Whether unspent tokens flow back by themselves, as with a rate; else a worker may return them. */
-export function flowsBack({ algorithm }: Policy): boolean {
-  return algorithm === 'token-bucket' || algorithm === 'gcra'
 }
 
 /** When tokens that conform at `atUs` expire. */

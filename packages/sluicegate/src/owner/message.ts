@@ -3,9 +3,9 @@ import { PolicyError, StoreError } from '../errors.js'
 import type { Key } from '../key.js'
 import type { Grant } from '../lease/grant.js'
 import { checkInteger } from '../options/option-checks.js'
-import { type Policy, policiesOf } from '../policy/policy.js'
+import { isRate, type Policy, policiesOf } from '../policy/policy.js'
 import { type Answer, type HoldOperation, isGranted, type LeaseRequest, newOperationId, type Operation } from '../shared/backend.js'
-import { flowsBack, type MemoryLease } from './memory-lease.js'
+import type { MemoryLease } from './memory-lease.js'
 
 /*
  * The protocol between an owner of policies (a primary process, a Durable Object) and those who use them. Messages are arrays of plain JSON:
@@ -247,7 +247,7 @@ export function grantIn(answer: readonly unknown[], policy: Policy, least: numbe
   return {
     tokens,
     endUs: () => endUs,
-    flowsBack: flowsBack(policy),
+    flowsBack: isRate(policy),
     id,
     untilFreeUs,
     untilFreeFor: untilFreeIn(policy, untilFreeUs, least),
@@ -260,9 +260,9 @@ export function grantIn(answer: readonly unknown[], policy: Policy, least: numbe
 /** A rate gives one token after another, a fixed window all at once. For others only the primary knows: more tokens take as long, or longer. */
 function untilFreeIn(policy: Policy, untilFreeUs: number, least: number): Grant['untilFreeFor'] {
   const { limit, windowMs } = policy
-  const isRate = flowsBack(policy)
+  const isOfRate = isRate(policy)
   return (tokens) => {
-    if (tokens === least || (!isRate && tokens > least && untilFreeUs > 0)) return untilFreeUs
-    return isRate ? Math.max(0, Math.ceil(untilFreeUs + ((tokens - least) * windowMs * 1000) / limit)) : undefined
+    if (tokens === least || (!isOfRate && tokens > least && untilFreeUs > 0)) return untilFreeUs
+    return isOfRate ? Math.max(0, Math.ceil(untilFreeUs + ((tokens - least) * windowMs * 1000) / limit)) : undefined
   }
 }

@@ -80,7 +80,7 @@ export class OwnedPolicy {
   }
 
   get parts(): readonly OwnedLimiter[] {
-    return partsOf(this.limiter)
+    return limitersOf(this.limiter)
   }
 
   /** @throws {PolicyError} */
@@ -141,7 +141,7 @@ function bookAnew(limiter: OwnedLimiter, lifted: readonly BookedAhead[]): void {
 }
 
 /** Of `allOf` the limiter of each policy. */
-export function partsOf(limiter: OwnedLimiter): readonly OwnedLimiter[] {
+export function limitersOf(limiter: OwnedLimiter): readonly OwnedLimiter[] {
   return limiter instanceof MemoryAllOfLimiter ? limiter.parts : [limiter]
 }
 

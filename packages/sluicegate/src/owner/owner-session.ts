@@ -3,9 +3,9 @@ import { PolicyError, StoreError } from '../errors.js'
 import { keysUnder } from '../key.js'
 import type { Key } from '../limiter.js'
 import { checkInteger } from '../options/option-checks.js'
-import { policiesOf } from '../policy/policy.js'
+import { isRate, policiesOf } from '../policy/policy.js'
 import { type BookedAhead, Holdings } from './holdings.js'
-import { flowsBack, leasedFrom, type MemoryLease } from './memory-lease.js'
+import { leasedFrom, type MemoryLease } from './memory-lease.js'
 import { holdIn, numbersOfDecision, numbersOfHold, numbersOfLease, operationIn, type ReceivedOperation } from './message.js'
 import type { OwnedPolicy } from './owned-policy.js'
 
@@ -132,7 +132,7 @@ export class OwnerSession {
     if (own === undefined || service === undefined) return NOTHING
     const nowUs = this.owned.nowUs()
     const lease = leasedFrom(service, own, { key, want: Math.max(want, least), least }, leaseUs, nowUs)
-    if (lease.booking !== undefined) this.holdings.addLease(id, lease.booking, { policy, part, flowsBack: flowsBack(own) }, nowUs)
+    if (lease.booking !== undefined) this.holdings.addLease(id, lease.booking, { policy, part, flowsBack: isRate(own) }, nowUs)
     return lease
   }
 

@@ -484,7 +484,7 @@ export class KeyLane {
     for (const [i, work] of works.entries()) {
       if (!waiting.has(work)) continue
       const ran = rans[i] as Ran
-      if (ran.held !== undefined && work.session.isOver(ran.held.booking.atUs, atUs)) {
+      if (ran.charge !== undefined && work.session.isOver(ran.charge.booking.atUs, atUs)) {
         this.undone.set(work, ran)
         continue
       }

@@ -5,17 +5,9 @@ import type { MemoryBooking } from '../memory/memory-bookings.js'
 import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import { newMemoryLimiter } from '../memory/memory-limiters.js'
 import type { GivenBack } from '../owner/holdings.js'
-import {
-  flowsBack,
-  keepRoomForLeases,
-  leasedFrom,
-  type MemoryLease,
-  policyUnderLease,
-  tokensForLease,
-  windowEndUs,
-} from '../owner/memory-lease.js'
-import { partsOf } from '../owner/owned-policy.js'
-import type { Policy } from '../policy/policy.js'
+import { keepRoomForLeases, leasedFrom, type MemoryLease, policyUnderLease, tokensForLease, windowEndUs } from '../owner/memory-lease.js'
+import { limitersOf } from '../owner/owned-policy.js'
+import { isRate, type Policy, policiesOf } from '../policy/policy.js'
 import { emissionOf, scaledUp } from '../policy/policy-numbers.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'
 import { type Answer, type HoldOperation, type LeaseRequest, type Operation, passed } from '../shared/backend.js'
@@ -25,31 +17,36 @@ import type { Clock } from '../time/clock.js'
 import type { Booking, BookingService } from '../waiting/reserving.js'
 import type { CasStepState } from './cas-store.js'
 import { KeyMemory, ONE_KEY } from './key-memory.js'
-import { decisionWith } from './store-decision.js'
 import type { SteppedState, StoredValue } from './stored-value.js'
 
 type OneLimiter = MemoryLimiter & BookingService
 
 /** A permit in the value of a key: which one it is, and when it ends. */
-export interface HeldPermit {
+export interface StoredPermit {
   readonly given: number
   readonly untilUs: number
 }
 
-/** What a charge leaves with its caller: the bookings of each policy, and their permits. */
-export interface Held {
+/** What a charge leaves with its caller, who may give it back: the bookings of each policy, and their permits. */
+export class SwappedCharge {
   readonly booking: Booking
   readonly parts: readonly (MemoryBooking | undefined)[]
-  readonly permits: readonly (HeldPermit | undefined)[]
+  readonly permits: readonly (StoredPermit | undefined)[]
+
+  constructor(booking: Booking, parts: SwappedCharge['parts'], permits: SwappedCharge['permits']) {
+    this.booking = booking
+    this.parts = parts
+    this.permits = permits
+  }
 }
 
 /** What the verbs of {@link KeySession} answer. */
 export interface Ran {
   readonly answer: Answer
-  /** Of what was charged. */
-  readonly held?: Held
+  /** What was charged. */
+  readonly charge?: SwappedCharge
   /** Of a heartbeat: the permits as they are now. */
-  readonly permits?: readonly (HeldPermit | undefined)[]
+  readonly permits?: readonly (StoredPermit | undefined)[]
   readonly lease?: MemoryLease
   /** Of a piece of work that the store knows by an id: the number of its step. */
   readonly call?: number | undefined
@@ -87,12 +84,12 @@ export class KeySession {
   /** @param leaseUs the length of a lease of each policy, 0 where it is not leased. */
   constructor(policy: Policy, leaseUs: (policy: Policy) => number) {
     this.policy = policy
-    this.policies = policy.policies ?? [policy]
+    this.policies = policiesOf(policy)
     this.leaseUsOf = leaseUs
     const most = Math.max(...this.policies.map(leaseUs))
     const kept = most > 0 ? policyUnderLease(policy, most) : policy
     this.limiter = newMemoryLimiter(kept, { clock: this.clock, hotKeys: 0, maxWaiting: 0, room: ROOM }) as unknown as OneLimiter
-    this.parts = partsOf(this.limiter as never) as unknown as readonly MemoryLimiter[]
+    this.parts = limitersOf(this.limiter as never) as unknown as readonly MemoryLimiter[]
     this.memories = this.parts.map((part) => new KeyMemory(part))
     for (const [i, part] of this.parts.entries()) {
       const own = this.policies[i] as Policy
@@ -166,7 +163,7 @@ export class KeySession {
     const blocked = leftUs > 0 ? nowUs + leftUs : 0
     const debt = part.core.peek(low, high, nowUs, 1)
     if (!(debt >= 0)) throw new RangeError('has a debt that cannot be read')
-    if (flowsBack(this.policy)) {
+    if (isRate(this.policy)) {
       const { unitsPerUs, capacity } = emissionOf(this.policy)
       return { at: nowUs + Math.floor(debt / unitsPerUs), rest: debt % unitsPerUs, ahead: debt > capacity, blocked }
     }
@@ -198,12 +195,12 @@ export class KeySession {
     })
   }
 
-  /** @param held what the operation is about. */
-  run(operation: Operation, held: Held | undefined): Ran {
-    if (this.isHeld || operation.verb === 'hold') return this.runBeside(operation, held)
+  /** @param charge what the operation is about: what is to come back, or holds a permit. */
+  run(operation: Operation, charge: SwappedCharge | undefined): Ran {
+    if (this.isHeld || operation.verb === 'hold') return this.runBeside(operation, charge)
     const { limiter } = this
     const decided = (decision: Decision): Ran => {
-      const own = decisionWith(decision)
+      const own = storeDecision(decision)
       return { answer: { done: own.allowed, decision: own } }
     }
     switch (operation.verb) {
@@ -227,23 +224,23 @@ export class KeySession {
       case 'redeem':
         return { answer: { ...decided(limiter.peek(ONE_KEY)).answer, done: !this.isBanned() } }
       case 'giveBack':
-        if (held !== undefined) this.giveBack(held, operation.tokens)
-        return { answer: { ...decided(limiter.peek(ONE_KEY)).answer, done: held !== undefined } }
+        if (charge !== undefined) this.giveBack(charge, operation.tokens)
+        return { answer: { ...decided(limiter.peek(ONE_KEY)).answer, done: charge !== undefined } }
       case 'release':
       case 'heartbeat':
-        return this.changedPermits(operation.verb === 'heartbeat', operation.cost, held)
+        return this.changedPermits(operation.verb === 'heartbeat', operation.cost, charge)
     }
   }
 
   /** What an earlier run charged too early is given back first. */
-  runAgain(operation: Operation, held: Held | undefined, undo: Ran): Ran {
+  runAgain(operation: Operation, charge: SwappedCharge | undefined, undo: Ran): Ran {
     if (operation.verb === 'hold') return this.movedAgain(operation, undo)
-    if (undo.held !== undefined) this.giveBack(undo.held, undo.held.booking.cost)
-    return this.run(operation, held)
+    if (undo.charge !== undefined) this.giveBack(undo.charge, undo.charge.booking.cost)
+    return this.run(operation, charge)
   }
 
   /** Beside what is held: nothing is booked ahead of it. */
-  private runBeside(operation: Operation, held: Held | undefined): Ran {
+  private runBeside(operation: Operation, charge: SwappedCharge | undefined): Ran {
     switch (operation.verb) {
       case 'hold':
         return this.moved(operation)
@@ -264,7 +261,7 @@ export class KeySession {
       default: {
         const { holds } = this
         this.holds = holds.map(() => new StoredHolds())
-        const ran = this.run(operation, held)
+        const ran = this.run(operation, charge)
         this.holds = holds
         const { decision } = ran.answer
         if (decision === undefined) return ran
@@ -276,7 +273,7 @@ export class KeySession {
 
   /** What a take would get beside what is held. */
   private beside(cost: number): Decision {
-    const parts = this.parts.map((part, i) => decisionWith(this.partBeside(part, this.holds[i] as StoredHolds, cost)))
+    const parts = this.parts.map((part, i) => storeDecision(this.partBeside(part, this.holds[i] as StoredHolds, cost)))
     return this.policy.policies === undefined ? (parts[0] as Decision) : combined(parts)
   }
 
@@ -307,21 +304,21 @@ export class KeySession {
     const decision = done ? passed(this.beside(1)) : refusal(this.beside(lacks))
     const answer = { done, decision, ...(hold && { hold }) }
     const { record } = operation
-    const booking = charges.find((charge) => charge !== undefined)
+    const booking = charges.find((each) => each !== undefined)
     // What a process has spent of its grant, and what work has cost in all, was spent before.
     if (record === undefined || record.total !== undefined || booking === undefined) return { answer }
-    return { answer, held: { booking, parts: charges, permits: [] }, call: this.recordOf(record.id)?.call }
+    return { answer, charge: new SwappedCharge(booking, charges, []), call: this.recordOf(record.id)?.call }
   }
 
   /**
    * The piece was decided for a window that is over: it counts in this one. What it took of its hold is held again as far as nobody else has that by now, and
    * the step is made anew, unless a later one of the same work came after it.
    */
-  private movedAgain(operation: HoldOperation, { answer, held, call }: Ran): Ran {
+  private movedAgain(operation: HoldOperation, { answer, charge, call }: Ran): Ran {
     const { record, spent } = operation
     const known = record && this.recordOf(record.id)
-    if (known === undefined || held === undefined || known.call !== call) return { answer }
-    this.giveBack(held, held.booking.cost)
+    if (known === undefined || charge === undefined || known.call !== call) return { answer }
+    this.giveBack(charge, charge.booking.cost)
     if (known.us > this.clock.us) {
       const free = Math.min(...this.holdingKeys([]).map(({ holds, room }) => room - holds.total))
       const again = Math.max(0, Math.min(spent, free))
@@ -391,7 +388,7 @@ export class KeySession {
   }
 
   /** Gives all of a charge, or some of it, back as far as that is safe. */
-  giveBack({ parts, permits }: Held, tokens: number): void {
+  giveBack({ parts, permits }: SwappedCharge, tokens: number): void {
     for (const [i, part] of this.parts.entries()) {
       const booking = parts[i]
       if (booking === undefined) continue
@@ -417,20 +414,20 @@ export class KeySession {
     const booking = limiter.book(ONE_KEY, cost, most / 1000)
     const { allowed, atUs, bookedUs } = booking
     const parts = (booking as Booking & { parts?: readonly MemoryBooking[] }).parts ?? [booking as MemoryBooking]
-    const permits = this.parts.map((part, i): HeldPermit | undefined => {
+    const permits = this.parts.map((part, i): StoredPermit | undefined => {
       if (!allowed || !holdsPermits(this.policies[i] as Policy)) return undefined
       return { given: part.core.givenPermit(), untilUs: part.core.givenUntilUs() }
     })
-    const decision = decisionWith(allowed && isHeld ? limiter.peek(ONE_KEY) : booking.decision)
+    const decision = storeDecision(allowed && isHeld ? limiter.peek(ONE_KEY) : booking.decision)
     const answer: Answer = { done: allowed, decision, waitUs: allowed ? atUs - bookedUs : 0 }
-    return allowed ? { answer, held: { booking, parts, permits } } : { answer }
+    return allowed ? { answer, charge: new SwappedCharge(booking, parts, permits) } : { answer }
   }
 
-  private changedPermits(renew: boolean, cost: number, held: Held | undefined): Ran {
-    if (held === undefined) return { answer: { done: false } }
+  private changedPermits(renew: boolean, cost: number, charge: SwappedCharge | undefined): Ran {
+    if (charge === undefined) return { answer: { done: false } }
     let done = true
-    const permits = this.parts.map((part, i): HeldPermit | undefined => {
-      const permit = held.permits[i]
+    const permits = this.parts.map((part, i): StoredPermit | undefined => {
+      const permit = charge.permits[i]
       if (permit === undefined) return undefined
       const changed = this.changePermit(part, permit, renew, renew ? 0 : cost)
       if (changed === undefined) done = false
@@ -439,7 +436,7 @@ export class KeySession {
     return { answer: { done }, permits }
   }
 
-  private changePermit(part: MemoryLimiter, { given, untilUs }: HeldPermit, renew: boolean, tokens: number): HeldPermit | undefined {
+  private changePermit(part: MemoryLimiter, { given, untilUs }: StoredPermit, renew: boolean, tokens: number): StoredPermit | undefined {
     const { low, high } = hashed(part)
     const done = part.core.changePermit(low, high, this.clock.us, renew, given, untilUs, tokens)
     return done > 0 ? { given, untilUs: part.core.givenUntilUs() } : undefined
@@ -465,4 +462,11 @@ function chargedAnyhow(part: MemoryLimiter, tokens: number): MemoryBooking | und
 function hashed(part: MemoryLimiter): { readonly low: number; readonly high: number } {
   part.hash(ONE_KEY)
   return { low, high }
+}
+
+/** A decision of the limiter that holds one key, as one of the store. */
+function storeDecision(decision: Decision): Decision {
+  if (decision.parts !== undefined) return combined(decision.parts.map(storeDecision))
+  const { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, spent } = decision
+  return { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, source: 'store', ...(spent !== undefined && { spent }) }
 }

@@ -4,9 +4,9 @@ import { keysUnder } from '../key.js'
 import type { Grant, Granted } from '../lease/grant.js'
 import type { Key } from '../limiter.js'
 import { Holdings } from '../owner/holdings.js'
-import { flowsBack, type MemoryLease } from '../owner/memory-lease.js'
+import type { MemoryLease } from '../owner/memory-lease.js'
 import { grantIn, numbersOfLease } from '../owner/message.js'
-import type { Policy } from '../policy/policy.js'
+import { isRate, type Policy, policiesOf } from '../policy/policy.js'
 import {
   type Answer,
   type Backend,
@@ -19,21 +19,12 @@ import {
 } from '../shared/backend.js'
 import { KeptById } from '../shared/kept-by-id.js'
 import type { Work } from './key-lane.js'
-import { type Held, KeySession, type Ran } from './key-session.js'
+import { KeySession, type Ran, SwappedCharge } from './key-session.js'
 import { storeKey } from './store-key.js'
 import type { StoreLanes } from './store-lanes.js'
 
 /** Permits that one limiter remembers. Others can no longer be ended or renewed: they end by their ttl. */
 const MOST_PERMITS = 100_000
-
-/** What `giveBack` needs of a charge. */
-class Receipt {
-  readonly held: Held
-
-  constructor(held: Held) {
-    this.held = held
-  }
-}
 
 /**
  * The state of one policy in any store that can compare and swap. One operation goes this way:
@@ -52,7 +43,7 @@ export class StoreBackend implements Backend {
   private readonly sessions: KeySession[]
   private readonly lengthOf: (policy: Policy) => number
   /** Which permits of a key's value this process holds, by the ids of the operations that took them. */
-  private readonly permits: KeptById<Held>
+  private readonly permits: KeptById<SwappedCharge>
   private readonly granted: Holdings
   /** Whether grants are known by the time at which they were charged, so that any process may give back what another leased. */
   private readonly areShared: boolean
@@ -68,7 +59,7 @@ export class StoreBackend implements Backend {
     this.areShared = given === 'shared'
     this.lanes = lanes
     this.policy = policy
-    this.policies = policy.policies ?? [policy]
+    this.policies = policiesOf(policy)
     this.lengthOf = lengthOf
     this.prefix = prefix
     this.sessions = [new KeySession(policy, lengthOf)]
@@ -79,7 +70,7 @@ export class StoreBackend implements Backend {
 
   /** Whether a swap has made this charge. */
   hasCharged(charge: Charge): boolean {
-    return isGranted(charge) ? this.granted.isLease(charge.grantId) : charge.receipt instanceof Receipt
+    return isGranted(charge) ? this.granted.isLease(charge.grantId) : charge.receipt instanceof SwappedCharge
   }
 
   execute(operation: Operation, signal?: CallerSignal): Promise<Answer> {
@@ -87,11 +78,11 @@ export class StoreBackend implements Backend {
     if (operation.verb === 'giveBack' && isGranted(operation.charge)) {
       return this.giveBackGranted(operation.key as string, operation.charge, operation.tokens)
     }
-    const held = this.heldOf(operation)
+    const charge = this.chargeOf(operation)
     return this.inLane(this.keysOf(operation.key), this.sessionOf(undefined), {
       signal,
       isReset: operation.verb === 'reset',
-      run: (session, undo) => (undo === undefined ? session.run(operation, held) : session.runAgain(operation, held, undo)),
+      run: (session, undo) => (undo === undefined ? session.run(operation, charge) : session.runAgain(operation, charge, undo)),
       answer: (ran, nowUs, atUs, order) => this.answered(operation, ran, nowUs, atUs, order),
     })
   }
@@ -113,7 +104,7 @@ export class StoreBackend implements Backend {
         // What its times count from is the moment at which it was made, which is later than the one at which it was decided.
         const numbers = numbersOfLease({ ...made, endUs: endUs - (atUs - nowUs) })
         if (this.areShared) return grantIn(numbers, own, least, booking?.bookedUs ?? 0)
-        if (booking !== undefined) this.granted.addLease(id, booking, { policy: this.policy, part, flowsBack: flowsBack(own) }, atUs)
+        if (booking !== undefined) this.granted.addLease(id, booking, { policy: this.policy, part, flowsBack: isRate(own) }, atUs)
         return grantIn(numbers, own, least, id)
       },
     })
@@ -136,11 +127,12 @@ export class StoreBackend implements Backend {
     })
   }
 
-  private heldOf(operation: Operation): Held | undefined {
+  /** What an operation is about. */
+  private chargeOf(operation: Operation): SwappedCharge | undefined {
     switch (operation.verb) {
       case 'giveBack': {
         const { charge } = operation
-        return !isGranted(charge) && charge.receipt instanceof Receipt ? charge.receipt.held : undefined
+        return !isGranted(charge) && charge.receipt instanceof SwappedCharge ? charge.receipt : undefined
       }
       case 'release':
       case 'heartbeat':
@@ -151,17 +143,17 @@ export class StoreBackend implements Backend {
   }
 
   private answered(operation: Operation, ran: Ran, nowUs: number, atUs: number, order: number): Answer {
-    const { answer, held, permits } = ran
+    const { answer, charge, permits } = ran
     switch (operation.verb) {
       case 'take':
       case 'reserve':
-        if (held?.permits.some((permit) => permit !== undefined)) this.remember(operation.id, held, atUs)
+        if (charge?.permits.some((permit) => permit !== undefined)) this.remember(operation.id, charge, atUs)
         return {
           done: answer.done,
           decision: answer.decision as Decision,
           waitUs: Math.max(0, (answer.waitUs ?? 0) - (atUs - nowUs)),
           order,
-          receipt: held && new Receipt(held),
+          receipt: charge,
         }
       case 'heartbeat': {
         const before = this.permits.get(operation.id)
@@ -177,9 +169,9 @@ export class StoreBackend implements Backend {
     }
   }
 
-  private remember(id: number, held: Held, nowUs: number): void {
-    const untilUs = Math.max(...held.permits.map((permit) => permit?.untilUs ?? 0))
-    this.permits.set(id, held, untilUs, nowUs)
+  private remember(id: number, charge: SwappedCharge, nowUs: number): void {
+    const untilUs = Math.max(...charge.permits.map((permit) => permit?.untilUs ?? 0))
+    this.permits.set(id, charge, untilUs, nowUs)
   }
 
   private sessionOf(part: number | undefined): KeySession {

@@ -1,5 +1,5 @@
 import { StoreError } from '../errors.js'
-import { isRate, type Policy } from '../policy/policy.js'
+import { isRate, type Policy, policiesOf } from '../policy/policy.js'
 import { DEEPEST_DEBT_BURSTS, emissionOf, FURTHEST_US } from '../policy/policy-numbers.js'
 import type { CallerSignal } from '../shared/backend.js'
 import type { EncodingName, PolicyEncoding } from '../shared/steps/policy-encoding.js'
@@ -19,7 +19,7 @@ export class NoSteps extends Error {}
 
 /** Whether a store that computes makes the steps of a policy: those of rates and of windows that are not of a calendar. */
 export function isStepped(policy: Policy): boolean {
-  return (policy.policies ?? [policy]).every((part) => isRate(part) || (part.algorithm === 'fixed-window' && part.calendar === undefined))
+  return policiesOf(policy).every((part) => isRate(part) || (part.algorithm === 'fixed-window' && part.calendar === undefined))
 }
 
 /** The numbers of a policy, as {@link CasStep} has them. */

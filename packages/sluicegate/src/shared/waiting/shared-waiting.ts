@@ -4,7 +4,7 @@ import { holdsPermits, isPermit } from '../../decision/permit.js'
 import { closedError, isOutage } from '../../errors.js'
 import { nameOf } from '../../key.js'
 import type { Key, WaitOptions } from '../../limiter.js'
-import type { Policy } from '../../policy/policy.js'
+import { isRate } from '../../policy/policy.js'
 import type { Clock } from '../../time/clock.js'
 import { AbortWatch } from '../../waiting/abort-watch.js'
 import { BookingLimits, isBookedAhead, isClosedAhead } from '../../waiting/booking-limits.js'
@@ -553,8 +553,4 @@ async function after<Value>(before: Promise<unknown>, promise: Promise<Value>): 
   const value = await promise
   await before.catch(() => undefined)
   return value
-}
-
-function isRate({ algorithm }: Policy): boolean {
-  return algorithm === 'token-bucket' || algorithm === 'gcra'
 }
