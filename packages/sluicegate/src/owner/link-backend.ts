@@ -4,7 +4,14 @@ import { type Answer, type Backend, type LeaseRequest, type Operation, withoutHo
 import type { Link } from './link.js'
 import { decisionIn, grantIn, heldIn, numbersIn, requestOf } from './message.js'
 
-/** The state of one policy at its owner: each operation is one request over a link. */
+/**
+ * The state of one policy at its owner. One operation goes this way:
+ *
+ * 1. `requestOf` makes a request of it, an array (`message.ts` is the protocol).
+ * 2. The {@link Link} sends all requests of a turn as one message: to a primary process over its channel, to a Durable Object over HTTP.
+ * 3. There an `OwnerSession` carries them out in order on the limiter in its memory, and remembers what this process was granted.
+ * 4. The numbers of the answer become a decision, or a grant.
+ */
 export class LinkBackend implements Backend {
   private readonly link: Link
   private readonly policy: Policy

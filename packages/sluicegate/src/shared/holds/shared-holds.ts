@@ -16,6 +16,13 @@ import { type HoldStep, type HoldsParts, WorkPlace } from './work-place.js'
 /**
  * Holds over a store (ADR 26). The store keeps what is held; of that it grants some to this process, which spends it by itself. So most pieces of
  * work need no call.
+ *
+ * 1. `begin` holds what the work will probably cost, in one step that {@link OpensTogether} makes for all that are alike, and gets a first grant.
+ * 2. `add` of {@link SharedWork} spends of the grant. When little of it is left, a step ahead of need reports what was spent and gets more; a piece
+ *    that is larger than the grant waits for its step.
+ * 3. `close` reports the rest, and frees what is still held.
+ *
+ * A step is a `HoldOperation`: Redis computes it in `lua/scripts/hold.lua`, all other stores by its twin `holdStep`.
  */
 export class SharedHolds {
   private readonly parts: HoldsParts
