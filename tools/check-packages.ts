@@ -13,7 +13,7 @@ const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly u
   // Half of it are source maps.
   sluicegate: { size: 1_246_000, unpackedSize: 5_982_000 },
   // What it uses of the library is in it.
-  'sluicegate-server': { size: 668_000, unpackedSize: 2_450_000 },
+  'sluicegate-server': { size: 668_300, unpackedSize: 2_450_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */
