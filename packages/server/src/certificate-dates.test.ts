@@ -83,6 +83,6 @@ test('check warns of a certificate that has expired, and of one that is not vali
   const service = await startService(parseConfig(early), { log: logOf(lines) })
   t.after(() => service.stop())
   assert.deepEqual(lines, [warnings[0].reason])
-  const text = await service.metrics.render()
+  const text = String(await service.metrics.render())
   assert.ok(text.includes(`sluicegate_certificate_end_timestamp_seconds{certificate="cert"} ${(END_MS + DAY_MS) / 1000}\n`), text)
 })

@@ -10,8 +10,8 @@ const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 /** The exposition of the service and of its process. */
 export interface Metrics extends Part {
   readonly contentType: string
-  /** Prometheus text format 0.0.4. It costs milliseconds, between which others have their turn. */
-  render(): Promise<string>
+  /** Prometheus text format 0.0.4, in UTF-8. It costs milliseconds, between which others have their turn. */
+  render(): Promise<Buffer>
   /** The same as data, to be summed over processes. */
   json(): Promise<MetricJson[]>
 }

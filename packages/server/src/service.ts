@@ -144,7 +144,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ...deciding,
     guards,
     page,
-    metrics: worker === undefined ? metrics : { ...metrics, render: worker.metrics },
+    metrics: worker === undefined ? metrics : { ...metrics, render: async () => Buffer.from(await worker.metrics()) },
     candidate,
     reload: reloader && (() => (worker === undefined ? reloader.reload('admin') : worker.reload())),
     phase: () => parts.phase,

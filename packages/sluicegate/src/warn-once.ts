@@ -24,6 +24,7 @@ export type StoreWarning =
   | 'SLUICEGATE_REPLICA'
   | 'SLUICEGATE_SILENT_STORE'
   | 'SLUICEGATE_SLOW_STORE'
+  | 'SLUICEGATE_STORE_REFUSES'
 
 /** Warns of a fault. @param subject what it is about, such as a policy, where one code may concern several. */
 export type Warn<Code extends string = UsageWarning> = (code: Code, message: string, subject?: string) => void

@@ -17,7 +17,7 @@ test('thousands of values are written in steps of a few, and each of them once',
   for (let before = 0; text === undefined; before = read) {
     const { done, value } = steps.next()
     assert.ok(read - before <= 64, `${read - before} in a step`)
-    if (done) text = value
+    if (done) text = value.toString()
   }
   assert.equal(text.split('\n').length, 2 + values.length + 1)
 })
@@ -36,5 +36,7 @@ test('signs that would end a label or a line are escaped, and numbers have the n
   ])
   let { done, value } = steps.next()
   while (!done) ({ done, value } = steps.next())
-  assert.equal(value, '# HELP a back\\\\slash\\nline\n# TYPE a gauge\na{x="a\\"b\\\\c\\nd",y="1"} +Inf\na_sum NaN\n')
+  // Bytes: the last step of megabytes copies them once.
+  assert.ok(Buffer.isBuffer(value))
+  assert.equal(String(value), '# HELP a back\\\\slash\\nline\n# TYPE a gauge\na{x="a\\"b\\\\c\\nd",y="1"} +Inf\na_sum NaN\n')
 })

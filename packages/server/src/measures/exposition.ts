@@ -12,8 +12,8 @@ export interface Exposed {
 /** Between two of these numbers of lines others have their turn. */
 const LINES_OF_STEP = 64
 
-/** The steps of writing `metrics` in Prometheus' text format 0.0.4. Source: https://prometheus.io/docs/instrumenting/exposition_formats/ */
-export function* exposition(metrics: Iterable<Exposed>): Generator<void, string> {
+/** The steps of writing `metrics` in Prometheus' text format 0.0.4, as bytes: megabytes of a text would be made of them and into them at once. Source: https://prometheus.io/docs/instrumenting/exposition_formats/ */
+export function* exposition(metrics: Iterable<Exposed>): Generator<void, Buffer> {
   // A text that is joined from many is joined when it is read: megabytes of it at once at the end.
   const written: Buffer[] = []
   let text = ''
@@ -30,7 +30,7 @@ export function* exposition(metrics: Iterable<Exposed>): Generator<void, string>
     yield
   }
   written.push(Buffer.from(text))
-  return Buffer.concat(written).toString()
+  return Buffer.concat(written)
 }
 
 function labelsOf(labels: Sample['labels'] = {}): string {

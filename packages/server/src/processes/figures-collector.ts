@@ -84,7 +84,7 @@ const AGGREGATES: Readonly<Record<string, (values: readonly number[]) => number>
 
 /** The steps of writing the metrics of all processes as one exposition. */
 function* expositionOf(all: readonly (readonly MetricJson[])[]): Generator<unknown, string> {
-  return yield* exposition(exposedOf(yield* together(all)))
+  return (yield* exposition(exposedOf(yield* together(all)))).toString()
 }
 
 /** The steps of making one metric of those of the same name. */

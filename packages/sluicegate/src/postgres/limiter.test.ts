@@ -102,6 +102,24 @@ test('the first takes of a pool wait for its connection: that the server is far 
   }
 })
 
+test('nor is it one that connections take several timeouts to open', async () => {
+  class SlowToOpen extends pg.Client {}
+  const connect = (client: pg.Client, done: never): unknown => setTimeout(() => pg.Client.prototype.connect.call(client, done), 350)
+  Object.assign(SlowToOpen.prototype, {
+    connect(this: pg.Client, done: never) {
+      connect(this, done)
+    },
+  })
+  for (const mode of ['exact', 'leased'] as const) {
+    const cold = new pg.Pool({ connectionString: server.url, max: 10, Client: SlowToOpen } as pg.PoolConfig)
+    const limiter = over(tokenBucket({ limit: 1_000, window: '1d', name: `slow to open ${mode}` }), { mode, timeout: 100 }, cold)
+    const decisions = await Promise.all(Array.from({ length: 200 }, (_, i) => limiter.take(`cold ${i % 50}`)))
+    assert.ok(!decisions.some(({ source }) => source === 'outage'))
+    limiter.close()
+    await cold.end()
+  }
+})
+
 test('a server that opens no connection is an outage within about a second, and then at once', async () => {
   await using proxy = await FaultProxy.before(server)
   proxy.set({ kind: 'black-hole' })

@@ -49,6 +49,25 @@ longTest('a server that may evict keys causes one warning, for any number of lim
   assert.match(String(warnings[0]?.message), new RegExp(`port ${server.port} evicts keys .*allkeys-lru.*set maxmemory-policy noeviction`))
 })
 
+test('a server that refuses calls until somebody mends it causes one warning, which says what to do', async () => {
+  await using server = await RedisProcess.start()
+  const warnings: NodeJS.ErrnoException[] = []
+  const listen = (warning: NodeJS.ErrnoException): void => void (warning.code === 'SLUICEGATE_STORE_REFUSES' && warnings.push(warning))
+  process.on('warning', listen)
+  for (const kind of clientsForRun(SERVER_CLIENTS)) {
+    await using open = await kind.open([server])
+    const limiter = createLimiter(tokenBucket({ limit: 10, window: '1s', name: 'refused' }), { store: redis(open.client), mode: 'exact' })
+    await server.ask('CONFIG', 'SET', 'maxmemory', '1')
+    for (let i = 0; i < 5; i++) assert.equal((await limiter.take('k')).source, 'outage')
+    await server.ask('CONFIG', 'SET', 'maxmemory', '0')
+    await until('the warning', () => warnings.length > 0)
+    limiter.close()
+  }
+  process.off('warning', listen)
+  assert.equal(warnings.length, 1)
+  assert.match(String(warnings[0]?.message), /its memory is full: raise maxmemory, .*until then the option outage decides/)
+})
+
 test('a replica causes a warning, and a well-configured primary does not', async () => {
   await using primary = await RedisProcess.start()
   await using replica = await RedisProcess.start({ args: ['--replicaof', primary.host, String(primary.port)] })

@@ -1,9 +1,9 @@
 import { onceInProcess } from '../once-in-process.js'
 import type { CancelSignal } from '../shared/backend.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
-import { warnOfStore } from '../warn-once.js'
 import type { CommandRunner } from './command-runner.js'
 import { hashSlot } from './redis-keys.js'
+import { warnOfRefusal } from './refusal-warnings.js'
 
 /** A script and its SHA-1, by which a server that has run it knows it. */
 export interface Script {
@@ -159,16 +159,10 @@ export function faultOf(error: unknown): unknown {
   return isOut && !OF_A_KEY.test(message) ? error : new KeyFault(message, { cause: error })
 }
 
-/** The same, with a warning, once, of a server to which clients that are left as they are stay connected for ever. */
-function faultAt({ client }: CommandRunner, error: unknown): unknown {
+/** The same, with a warning of what does not pass by itself. */
+function faultAt(runner: CommandRunner, error: unknown): unknown {
   const fault = faultOf(error)
-  if (fault instanceof Error && /^READONLY |: -READONLY |: - ReadOnly: /.test(fault.message)) {
-    const mend = 'give the address of the primary; where that is a name which moves at a failover, the client has to connect again'
-    warnOfStore(
-      'SLUICEGATE_REPLICA',
-      `a server answers ${client} that it is a replica, which takes no writes: ${mend}, see docs/redis.md, "A name that moves"`,
-    )
-  }
+  if (fault instanceof Error) warnOfRefusal(runner, fault.message)
   return fault
 }
 

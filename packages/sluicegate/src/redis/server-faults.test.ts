@@ -8,6 +8,7 @@ import { tokenBucket } from '../policy/single-policy.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
 import type { SharedLimiter } from '../shared/shared-limiter.js'
 import { redis as redisStore } from './redis.js'
+import { refusalOf } from './refusal-warnings.js'
 import { faultOf } from './run-script.js'
 
 // Faults of a server itself, under load: no caller gets an error, all are answered in bounded time, and afterwards the store decides again.
@@ -234,6 +235,39 @@ for (const message of [...OF_A_SERVER, ...OF_A_CLIENT]) {
     assert.equal(faultOf(error), error)
   })
 }
+
+const MENDED: readonly (readonly [answer: string, said: RegExp])[] = [
+  ["OOM command not allowed when used memory > 'maxmemory'.", /its memory is full: raise maxmemory/],
+  ["ERR Error running script (call to f_94): @user_script:37: -OOM command not allowed when used memory > 'maxmemory'.", /full/],
+  ['MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk.', /cannot save to its disk/],
+  ['NOREPLICAS Not enough good replicas to write.', /min-replicas-to-write/],
+  ['WRONGPASS invalid username-password pair or user is disabled.', /another user or password/],
+  ["NOPERM this user has no permissions to run the 'evalsha' command", /may not run a command .* "Access control"/],
+  ["ERR The user executing the script can't run this command or subcommand script: 62, on @user_script:1.", /may not run a command/],
+  ['NOPERM No permissions to access a key', /may not use these keys: allow the keys/],
+  ["ERR The user executing the script can't access at least one of the keys mentioned in the command arguments script: d7", /these keys/],
+  ['MOVED 3999 127.0.0.1:6381', /part of a cluster: make a client of the cluster/],
+  ["READONLY You can't write against a read only replica. script: 94, on @user_script:1.", /is a replica.*"A name that moves"/],
+  ["An error was signalled by the server: - ReadOnly: You can't write against a read only replica.", /is a replica/],
+]
+
+for (const [answer, said] of MENDED) {
+  test(`what to do is known: ${answer}`, () => {
+    const { what, mend } = refusalOf({ isCluster: false }, answer) ?? {}
+    assert.match(`${what}: ${mend}`, said)
+  })
+}
+
+test('what passes by itself, and a cluster that sends its client elsewhere, needs nothing', () => {
+  for (const answer of [
+    'LOADING Redis is loading the dataset in memory',
+    'CLUSTERDOWN The cluster is down',
+    'ECONNRESET',
+    'TRYAGAIN Multiple keys',
+  ])
+    assert.equal(refusalOf({ isCluster: false }, answer), undefined, answer)
+  assert.equal(refusalOf({ isCluster: true }, 'MOVED 3999 127.0.0.1:6381'), undefined)
+})
 
 test('what is no error stays as it is', () => {
   for (const thrown of [undefined, null, 'WRONGTYPE text', { message: 'WRONGTYPE text' }]) assert.equal(faultOf(thrown), thrown)

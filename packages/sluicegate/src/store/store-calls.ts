@@ -21,7 +21,7 @@ export class StoreCalls {
     this.store = store
     this.clock = clock
     this.longestMs = longestMs
-    this.deadlines = new Deadlines(clock, longestMs)
+    this.deadlines = new Deadlines(clock, longestMs, () => (store.connectionsOpened === undefined ? 0 : store.connectionsOpened()))
     this.time = new StoreTime(tickerOf(clock), drift)
     if (store.swapMany === undefined || store.readAll === undefined) return
     this.reads = new CallsTogether(

@@ -44,7 +44,7 @@ export function healthcheckRoute(phase: () => Phase): Route {
 
 /** `/metrics`: for Prometheus. With a thousand policies it is a megabyte, which many clients at once could leave unread. */
 export function metricsRoute(metrics: Metrics, guard: Guard): Route {
-  const text = rested(async () => Buffer.from(await metrics.render()))
+  const text = rested(() => metrics.render())
   let open = 0
   return read(async (_, response) => {
     if (open >= MAX_METRICS_AT_ONCE)
