@@ -11,7 +11,15 @@ import { ask } from 'sluicegate-testkit/adapters/http-client.js'
 import { nestApp, nestHarness } from 'sluicegate-testkit/adapters/nest-harness.js'
 import { createLimiter, fixedWindow, type Policy } from '../index.js'
 import { address, compose, route } from '../keys/index.js'
-import { type NestRequest, RateLimit, RateLimitFilter, RateLimitGuard, RateLimitModule, SkipRateLimit } from './nest.js'
+import {
+  type NestRequest,
+  RateLimit,
+  type RateLimitException,
+  RateLimitFilter,
+  RateLimitGuard,
+  RateLimitModule,
+  SkipRateLimit,
+} from './nest.js'
 
 const perDay = (limit: number, name = 'day'): Policy => fixedWindow({ limit, window: 'day', name })
 
@@ -255,8 +263,11 @@ test('nest: an app with a gateway whose messages the guard would see does not st
 test('nest: a request of GraphQL counts once and is denied in all of its fields; a field with a limit of its own counts each call', async () => {
   const guard = new RateLimitGuard(perDay(2))
   const login = (): void => {}
-  RateLimit(perDay(2, 'login'))({}, 'login', { value: login } as never)
+  RateLimit(perDay(2, 'login of GraphQL'))({}, 'login', { value: login } as never)
   const answers: number[] = []
+  const warned: string[] = []
+  const listen = ({ message }: Error): void => void (message.includes('login of GraphQL') && warned.push(message))
+  process.on('warning', listen)
   const server = await listening(
     createServer((req, res) => {
       const field = (handler: () => void): ExecutionContext =>
@@ -275,6 +286,9 @@ test('nest: a request of GraphQL counts once and is denied in all of its fields;
         } catch (error) {
           answers.push((error as HttpException).getStatus())
           assert.equal(new RateLimitFilter().catch(error as never, { getType: () => 'graphql' } as never), error)
+          const { message, extensions } = error as RateLimitException
+          assert.equal(message, 'Quota exceeded')
+          assert.deepEqual(extensions, { code: 'TOO_MANY_REQUESTS' })
         }
       }
       res.end()
@@ -286,6 +300,8 @@ test('nest: a request of GraphQL counts once and is denied in all of its fields;
     headers.push(response.headers.has('ratelimit'))
   }
   await server.close()
+  process.off('warning', listen)
+  assert.deepEqual(warned, [], 'each call of a field is meant to count')
   assert.deepEqual(answers, [200, 200, 200, 200, 429, 429, 200, 200, 429])
   assert.deepEqual(headers, [true, true, true, true])
 })

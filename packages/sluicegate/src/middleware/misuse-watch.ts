@@ -1,5 +1,6 @@
 import type { KeyReader, RequestFacts } from '../keys/key-reader.js'
 import type { Key } from '../limiter.js'
+import { onceInProcess } from '../once-in-process.js'
 import type { Policy } from '../policy/policy.js'
 import { type Warn, warnOnce } from '../warn-once.js'
 
@@ -23,6 +24,14 @@ export interface Tally {
 /** Facts of a request, with whether it came over a socket where that is known. */
 export interface ReceivedFacts extends RequestFacts {
   readonly isReceived?: boolean
+}
+
+/** Requests that one limiter may count several times for the same key, each time meant. */
+const countedOften = /* @__PURE__ */ onceInProcess('requests counted often', () => new WeakSet<object>())
+
+/** Of this request a limiter counts parts, such as fields of GraphQL. */
+export function countsParts(request: object): void {
+  countedOften.add(request)
 }
 
 /** Detects common misuse of limits, and warns of it. */
@@ -108,7 +117,7 @@ export class MisuseWatch {
       count: (request, key) => {
         if (checked >= CHECKED_REQUESTS) return false
         if (checked === 0 && policy !== undefined) this.firstKey({ policy, key })
-        if (request === lastRequest && isSameKey(key, lastKey)) {
+        if (request === lastRequest && isSameKey(key, lastKey) && !countedOften.has(request as object)) {
           const message = 'counted one request twice for the same key: is its middleware there twice?'
           this.warn('SLUICEGATE_COUNTED_TWICE', `the limiter of the policy '${name}' ${message}`, name)
         }

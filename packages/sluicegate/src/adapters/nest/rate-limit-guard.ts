@@ -5,6 +5,7 @@ import {
   type ExceptionFilter,
   type ExecutionContext,
   HttpException,
+  HttpStatus,
   Inject,
 } from '@nestjs/common'
 import { type Awaitable, isPromise } from '../../awaitable.js'
@@ -13,6 +14,7 @@ import type { DenialResponse } from '../../middleware/denial-response.js'
 import { type LimitArgument, namesLimit, optionsOf } from '../../middleware/limit-argument.js'
 import type { LimitEnvironment } from '../../middleware/limits.js'
 import { Middleware, type MiddlewareResult } from '../../middleware/middleware.js'
+import { countsParts } from '../../middleware/misuse-watch.js'
 import { isGone, settleAtEnd } from '../../middleware/node-exchange.js'
 import { RouteMiddlewares } from '../../middleware/route-middlewares.js'
 import { onceInProcess } from '../../once-in-process.js'
@@ -47,6 +49,7 @@ class RateLimits<Request = NestRequest> {
    * @param call one call of a field, the same for all guards.
    */
   ofField(middleware: Middleware<Request>, { request, call }: FieldCall, decide: () => Awaitable<MiddlewareResult>) {
+    if (middleware !== this.ofAll) countsParts(request)
     const counted = middleware === this.ofAll ? request : call
     const known = this.ofFields.get(counted)
     if (known !== undefined) return known
@@ -163,10 +166,17 @@ function refuseGone({ request, response }: NestExchange): void {
 /** A denied request. Its headers are set already; `getResponse()` is the body, parsed if it is JSON. */
 class RateLimitException extends HttpException {
   readonly answer: DenialResponse
+  /** Of the error of a field, where GraphQL denies one: `{ code: 'TOO_MANY_REQUESTS' }`. */
+  readonly extensions: { readonly code: string }
 
   constructor(answer: DenialResponse) {
-    super(contentOf(answer), answer.status)
+    const content = contentOf(answer)
+    super(content, answer.status)
     this.answer = answer
+    const code = HttpStatus[answer.status] ?? 'TOO_MANY_REQUESTS'
+    this.extensions = { code }
+    const { title } = Object(content) as { readonly title?: unknown }
+    this.message = typeof title === 'string' ? title : code
   }
 }
 
