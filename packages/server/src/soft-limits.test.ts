@@ -102,13 +102,15 @@ test('each threshold is announced once, by takes, batches, holds and reservation
   assert.deepEqual([opened.status, opened.body.soft], [200, undefined])
   const closed = await post(service, 'close', { hold: opened.body.hold, cost: 10 })
   assert.deepEqual(closed.body.soft, ['team'])
+  const large = await post(service, 'open', { policy: 'team', key: 'eli', expect: 8 })
+  assert.deepEqual([large.status, large.body.soft], [200, ['team']], 'what is held counts')
   const reserved = await post(service, 'reserve', { policy: 'team', key: 'dan', cost: 2 })
   assert.deepEqual((await post(service, 'settle', { reservation: reserved.body.reservation, cost: 8 })).body.soft, ['team'])
   const level = await post(service, 'take', { policy: 'api', key: { org: 'acme', user: 'ada' }, cost: 9 })
   assert.deepEqual([level.body.soft, level.soft], [['user'], '"user"'])
   assert.deepEqual((await post(service, 'peek', { policy: 'team', key: 'ada' })).body.soft, ['team'])
 
-  const expected = ['ada 80%', 'bea 80%', 'cleo 80%', 'cleo 100%', 'dan 80%', 'ada 90%']
+  const expected = ['ada 80%', 'bea 80%', 'cleo 80%', 'cleo 100%', 'eli 80%', 'dan 80%', 'ada 90%']
   await until('all are announced', () => Promise.resolve(posts.length >= expected.length))
   assert.deepEqual(
     shown()
@@ -124,11 +126,11 @@ test('each threshold is announced once, by takes, batches, holds and reservation
     const [id, at] = [headers['webhook-id'], headers['webhook-timestamp']]
     assert.equal(headers['webhook-signature'], `v1,${createHmac('sha256', SECRET).update(`${id}.${at}.${body}`).digest('base64')}`)
   }
-  assert.equal(await metricOf(service, 'sluicegate_soft_limits_total', { policy: 'team', threshold: '80%' }), 4)
+  assert.equal(await metricOf(service, 'sluicegate_soft_limits_total', { policy: 'team', threshold: '80%' }), 5)
   assert.equal(await metricOf(service, 'sluicegate_soft_limits_total', { policy: 'api', part: 'user', threshold: '90%' }), 1)
   await until(
     'all are delivered',
-    async () => (await metricOf(service, 'sluicegate_webhook_announcements_total', { result: 'delivered' })) === 6,
+    async () => (await metricOf(service, 'sluicegate_webhook_announcements_total', { result: 'delivered' })) === 7,
   )
 })
 

@@ -30,6 +30,7 @@ listen: { port: 0 }
 policies:
   money: { algorithm: fixed-window, limit: ${LIMIT}, window: year }
   other: { algorithm: fixed-window, limit: ${LIMIT}, window: year }
+  classes: { algorithm: fixed-window, limit: 10, window: year, priorities: { critical: 0%, sheddable: 40% }, default-priority: sheddable, max-priority: critical }
   tree:
     all-of:
       - { name: org, algorithm: fixed-window, limit: 100, window: year }
@@ -92,6 +93,16 @@ for (const [name, storage] of STORAGES) {
     assert.deepEqual([large.status, large.body.affordable], [200, 70])
     const beyond = await post(service, 'add', { hold: large.body.hold, cost: 71 })
     assert.deepEqual([beyond.status, beyond.body.impossible], [422, true])
+    const id = crypto.randomUUID()
+    const classed = (expect: number, more: object = {}) => open({ policy: 'classes', key: 'ada', expect, ...more })
+    assert.deepEqual([(await classed(7)).status, (await classed(6, { id })).status, (await classed(1)).status], [422, 200, 429])
+    assert.equal((await classed(6, { id })).body.held, 6, 'said again it receives what stands')
+    assert.equal((await classed(4, { priority: 'critical' })).status, 200)
+    const startMs = performance.now()
+    const cut = await open({ policy: 'money', key: 'leo', expect: 10, ttlMs: 3_600_000 })
+    await open({ policy: 'money', key: 'leo', expect: LIMIT - 10 })
+    assert.equal((await post(service, 'add', { hold: cut.body.hold, cost: 11 })).status, 429)
+    assert.ok(performance.now() - startMs < 30_000, 'a piece that does not wait is cut at once')
   })
 
   test(`${name}: a piece waits for room before what opens later at its node, wherever that comes from, and no longer than a ttl`, async (t) => {
@@ -151,6 +162,21 @@ for (const [name, storage] of STORAGES) {
     service.engine.prepare(parseConfig(yamlOf(storage)).policies.filter(({ policy }) => policy.name !== 'money'))()
     assert.deepEqual([(await given).status, (await given).body.code], [404, 'HOLD_UNKNOWN'])
     assert.equal((await post(service, 'close', { hold: work.body.hold })).body.code, 'HOLD_UNKNOWN')
+  })
+
+  test(`${name}: a piece that gives up lets the next one of its key try`, async (t) => {
+    const service = await runService(t, yamlOf(storage))
+    const key = 'ned'
+    const open = async (more: object) => (await post(service, 'open', { policy: 'money', key, ...more })).body.hold
+    const large = await open({ expect: 900, ttlMs: 600_000 })
+    const [first, second] = [await open({ expect: 1, over: 'wait', ttlMs: 400 }), await open({ expect: 1, over: 'wait', ttlMs: 60_000 })]
+    const left = async () => (await post(service, 'peek', { policy: 'money', key })).body.remaining
+    const givesUp = post(service, 'add', { hold: first, cost: 950 })
+    await until('the first waits', async () => (await left()) === 99)
+    const passes = post(service, 'add', { hold: second, cost: 150 })
+    await until('the second waits', async () => (await left()) === 100)
+    await post(service, 'close', { hold: large, cost: 800 })
+    assert.deepEqual([(await givesUp).status, (await passes).body.used], [429, 150])
   })
 
   test(`${name}: metrics have the work that a process opened, also when another goes on with it and closes it`, async (t) => {
@@ -264,6 +290,7 @@ for (const [name, storage] of STORAGES) {
     assert.equal((await post(service, 'add', { hold: tree.hold, cost: 1, call: 1 })).status, 200)
     assert.equal((await post(service, 'add', { hold: hold.replace(number, '0'.repeat(32)), cost: 1, call: 1 })).status, 404)
     for (const cost of [-1, 0.5, 2 ** 53]) assert.equal((await post(service, 'add', { hold, cost, call: 1 })).status, 400)
+    assert.equal((await post(service, 'add', { hold, cost: 11 * LIMIT + 1, call: 1 })).status, 422, 'debt is bounded')
     assert.equal((await post(service, 'add', { hold, cost: 5, call: 2 })).status, 200)
     assert.equal((await post(service, 'add', { hold, cost: 5, call: 1 })).body.code, 'CALL_PASSED')
     const closed = await post(service, 'close', { hold, cost: Number.MAX_SAFE_INTEGER, call: 3 })

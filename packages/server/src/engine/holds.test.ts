@@ -266,3 +266,13 @@ test('where all places are taken, work that has spent nothing for 15 s makes roo
   const key = served().uncounted.peek('key 2', 1) as Decision
   assert.equal(key.remaining, 1_000_000 - 2_000 + 1, 'nothing is held for what made room')
 })
+
+test('a piece that waits under a policy which a reload removes is answered, as all later calls of its work are', async (t) => {
+  const { engine, opened, served } = setUp(t, BUCKET)
+  const id = opened({ expect: 10, over: 'wait' })
+  assert.equal((served().take('ada', 90) as Decision).allowed, true)
+  const waiting = engine.holds.add(id, 20, 1)
+  engine.prepare([])()
+  for (const answer of [await waiting, await engine.holds.add(id, 1, 2), await engine.holds.close(id)])
+    assert.deepEqual(answer, { fault: 'unknown' })
+})

@@ -64,6 +64,8 @@ test('a piece that neither the hold nor free room covers is cut, waits or goes i
   assert.equal(spent.status, 200)
   const { status, body } = await post('/v1/add', { hold: cut.body.hold, cost: 101 })
   assert.deepEqual([status, body.allowed, body.policy, body.retryAfterMs, body.used], [429, false, 'money', 60, 0])
+  const later = await post('/v1/add', { hold: cut.body.hold, cost: 125 })
+  assert.deepEqual([later.body.retryAfterMs, later.headers.get('retry-after')], [1_500, '2'])
   const finish = await post('/v1/open', { policy: 'money', key: 'bob', expect: 10, over: 'finish' })
   const debt = await post('/v1/add', { hold: finish.body.hold, cost: 1_100 })
   assert.deepEqual([debt.status, debt.body.over, debt.body.used], [200, 100, 1_100])
@@ -171,6 +173,21 @@ test('work that nobody renews lapses at no cost; heard of again it spends what i
   assert.deepEqual([body.used, body.over, counts.open, counts.over], [50, 10, 0, 10])
 })
 
+test('work counts as open for its time after each piece', async (t) => {
+  const { service, open, post, clock } = await setUp(t)
+  const { holds } = service.engine.policy('money') ?? assert.fail()
+  const { hold } = (await open({ ttlMs: 8_000 })).body
+  for (let i = 0; i < 3; i++) {
+    clock.advance(5_000)
+    service.engine.sweep()
+    assert.equal((await post('/v1/add', { hold, cost: 1 })).status, 200)
+  }
+  assert.deepEqual([holds.open, holds.lapsed], [1, 0])
+  clock.advance(9_000)
+  service.engine.sweep()
+  assert.deepEqual([holds.open, holds.lapsed], [0, 1])
+})
+
 test('what makes no sense is refused and spends nothing', async (t) => {
   const { open, post, left, service } = await setUp(t)
   const { hold } = (await open()).body
@@ -203,9 +220,34 @@ test('what makes no sense is refused and spends nothing', async (t) => {
     const { status, body } = await open(more)
     assert.deepEqual([status, body.code], [400, code], JSON.stringify(more))
   }
+  // As of a store, which does not have these keys.
+  const placed = `${'0'.repeat(32)}.${Buffer.from(JSON.stringify(['money', 'ada', null, 0])).toString('base64url')}`
+  assert.equal((await post('/v1/add', { hold: placed, cost: 1 })).status, 404)
   for (const call of [0, -1, 1.5, '1', huge]) assert.equal((await post('/v1/add', { hold, cost: 1, call })).status, 400)
   for (const id of ['', 1, undefined, 'x'.repeat(12_001)]) assert.equal((await post('/v1/add', { hold: id, cost: 1 })).status, 400)
   assert.equal(await left(), 900)
+})
+
+test('work begins only where it leaves what its class must leave', async (t) => {
+  const classes = 'priorities: { critical: 0%, sheddable: 40% }, default-priority: sheddable, max-priority: critical'
+  const { post, open } = await setUp(t, YAML.replace('limit: 1000, window: 1m', `limit: 1000, window: 1m, ${classes}`))
+  assert.equal((await open({ expect: 601 })).status, 422)
+  assert.equal((await open({ expect: 600 })).status, 200)
+  assert.equal((await open({ expect: 1 })).status, 429)
+  const critical = { policy: 'money', key: 'ada', expect: 400, priority: 'critical' }
+  assert.equal((await post('/v1/open', critical)).status, 200)
+})
+
+test('pages of other sites open, spend and close nothing', async (t) => {
+  const { open, post, left } = await setUp(t)
+  const { hold } = (await open()).body
+  const fromOther = { 'sec-fetch-site': 'cross-site' }
+  for (const [path, value] of [
+    ['/v1/open', { policy: 'money', key: 'ada', expect: 100 }],
+    ['/v1/add', { hold, cost: 10 }],
+    ['/v1/close', { hold, cost: 10 }],
+  ] as const)
+    assert.deepEqual([(await post(path, value, fromOther)).body.code, await left()], ['CROSS_SITE', 900], path)
 })
 
 test('one key has at most 2,000 open holds; others find room', async (t) => {
