@@ -101,9 +101,10 @@ export interface HoldOperation {
   readonly isDebt: boolean
   readonly record?: HoldRecord | undefined
   /**
-   * Gets an answer that comes after the call was given up. Undefined: the work goes on with it; else the hold is closed, and so much of it was spent.
+   * Gets an answer that comes after the call was given up: what is held by then, and whether the step was made, or left what was held before. Undefined:
+   * the work goes on with it; else the hold is closed, and so much of it was spent.
    */
-  readonly late?: ((hold: OpenHold) => number | undefined) | undefined
+  readonly late?: ((hold: OpenHold, done: boolean) => number | undefined) | undefined
 }
 
 /**

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { seedsFrom, shortOrLong } from 'sluicegate-testkit'
-import { fleetHoldMismatch, foundWith, turnsPassed } from 'sluicegate-testkit/holds/fleet-history.js'
+import { fleetHoldMismatch, foundWith, LateAnswers, turnsPassed } from 'sluicegate-testkit/holds/fleet-history.js'
 import { createLimiter } from '../create-limiter.js'
 import type { ManualClock, Policy } from '../index.js'
 import { StoredHolds } from '../shared/holds/stored-holds.js'
 import { memoryStore } from '../store-testing/index.js'
 import { casStore } from './index.js'
+import { StoreBackend } from './store-backend.js'
 
 const HISTORIES = shortOrLong(20, 150)
 /** A fault is found by one of so many. */
@@ -30,6 +31,28 @@ test(`processes that share a store spend no more than the policy, and what lost 
 
 test(`what is held and what is leased are within the policy together, in ${HISTORIES} random histories`, async () => {
   for (const seed of seedsFrom(1, HISTORIES)) assert.equal(await mismatch(seed, 'leased'), undefined)
+})
+
+test(`answers that come after their call was given up, in any order, let nobody spend too much, and leave nothing charged or held, in ${HISTORIES} random histories`, async (t) => {
+  const { execute } = StoreBackend.prototype
+  let late: LateAnswers | undefined
+  t.mock.method(StoreBackend.prototype, 'execute', function (this: StoreBackend, ...asked: Parameters<typeof execute>) {
+    const answer = execute.apply(this, asked)
+    return late === undefined ? answer : late.of(this, answer)
+  })
+  for (const seed of seedsFrom(1, HISTORIES)) {
+    const open = (clock: ManualClock) => {
+      const store = casStore(memoryStore({ clock }))
+      const answers = new LateAnswers(seed, clock)
+      late = answers
+      return {
+        limiter: (policy: Policy) => createLimiter(policy, { store, clock, mode: 'exact', outage: 'closed', timeout: 100 }),
+        settled: turnsPassed,
+        calm: () => answers.calm(),
+      }
+    }
+    assert.equal(await fleetHoldMismatch(seed, open, { isLate: true, updates: false }), undefined)
+  }
 })
 
 type Move = typeof StoredHolds.prototype.move

@@ -29,6 +29,41 @@ export interface HistoryStore {
   /** Until the store has answered what it was asked. */
   settled(): Promise<void>
   end?(): Promise<void>
+  /** From now on every answer comes in time. */
+  calm?(): void
+}
+
+/** How late answers come, in milliseconds: at most so that what they grant has not ended. */
+const LATEST_MS = 600
+
+/** A hold lasts 1.5 s, and what was granted of it is charged then. */
+const LATEST_REPORT_MS = 2_000
+
+/** Answers that come after a random time, in any order: to be put between a store and the limiters of a history. */
+export class LateAnswers {
+  private readonly random: Random
+  private readonly clock: ManualClock
+  /** How many of a limiter come in time after one that does not: its circuit opens after three in a row. */
+  private readonly inTime = new WeakMap<object, number>()
+  private isCalm = false
+
+  constructor(seed: number, clock: ManualClock) {
+    this.random = new Random(seed)
+    this.clock = clock
+  }
+
+  /** The same answer to a limiter, which may come late. The step was made, or not, when it was asked for. */
+  async of<Answer>(limiter: object, answer: Promise<Answer>): Promise<Answer> {
+    const inTime = this.inTime.get(limiter) ?? 0
+    const ms = this.isCalm || inTime > 0 || this.random.chance(0.6) ? 0 : this.random.integer(1, LATEST_MS)
+    this.inTime.set(limiter, ms > 0 ? 2 : inTime - 1)
+    if (ms > 0) await new Promise<void>((resolve) => this.clock.after(ms, resolve))
+    return answer
+  }
+
+  calm(): void {
+    this.isCalm = true
+  }
 }
 
 interface HistoryOptions {
@@ -37,6 +72,8 @@ interface HistoryOptions {
   readonly mostLevels?: number
   /** Whether the plan changes. */
   readonly updates?: boolean
+  /** Whether answers may come after their call was given up. */
+  readonly isLate?: boolean
 }
 
 /** A budget of one key of one level in whole numbers, which counts what was spent when it was. */
@@ -44,7 +81,7 @@ class Budget {
   private level: number
   private burst: number
   private atMs = START_MS
-  private readonly perMs: number
+  readonly perMs: number
 
   constructor({ algorithm, limit, burst, windowMs }: Policy) {
     this.perMs = algorithm === 'fixed-window' ? 0 : limit / windowMs
@@ -86,13 +123,13 @@ interface Process {
 export async function fleetHoldMismatch(
   seed: number,
   open: (clock: ManualClock) => Awaitable<HistoryStore>,
-  { mode = 'exact', mostLevels = 3, updates = true }: HistoryOptions = {},
+  { mode = 'exact', mostLevels = 3, updates = true, isLate = false }: HistoryOptions = {},
 ): Promise<string | undefined> {
   const random = new Random(seed)
   const clock = manualClock(START_MS)
   const levels = Math.min(mostLevels, random.pick([1, 1, 2, 3]))
   const store = await open(clock)
-  const history = new History(random, clock, store, levels, mode, updates)
+  const history = new History(random, clock, store, levels, mode, updates, isLate)
   try {
     const wrong = (await history.run()) ?? (await history.ended())
     return wrong === undefined ? undefined : `seed ${seed}: ${wrong}`
@@ -109,13 +146,16 @@ class History {
   private readonly store: HistoryStore
   private parts: readonly Policy[]
   private readonly budgets = new Map<string, Budget>()
-  /** Tokens that were beyond the policy, of whichever key, and those that lost processes may have spent. */
+  /** Tokens that were beyond the policy, of whichever key, and those that lost processes may have spent, or that an answer may have had which was lost. */
   private over = 0
   private lost = 0
+  private forgiven = 0
   private readonly mode: StoreMode
   private readonly updates: boolean
+  private readonly isLate: boolean
 
-  constructor(random: Random, clock: ManualClock, store: HistoryStore, levels: number, mode: StoreMode, updates: boolean) {
+  constructor(random: Random, clock: ManualClock, store: HistoryStore, levels: number, mode: StoreMode, updates: boolean, isLate: boolean) {
+    this.isLate = isLate
     this.mode = mode
     this.updates = updates
     this.random = random
@@ -136,18 +176,27 @@ class History {
   /** Once all that lost processes held has ended. */
   async ended(): Promise<string | undefined> {
     for (const { works } of this.processes) for (const { work } of works) await this.passing(work.close())
+    this.store.calm?.()
     await this.later(3_000)
     const { limiter } = this.processes[0] as Process
     for (const user of USERS) {
       const keys = this.keysOf(user)
-      const decision = await this.passing(limiter.peek(keyOf(keys)))
+      let decision = await this.passing(limiter.peek(keyOf(keys)))
+      // The circuit was open.
+      for (let tries = 0; this.isLate && decision?.source === 'outage' && tries < 10; tries++) {
+        await this.later(1_000)
+        decision = await this.passing(limiter.peek(keyOf(keys)))
+      }
       const parts = decision?.parts ?? (decision === undefined ? [] : [decision])
       for (const [i, { remaining }] of parts.entries()) {
-        const left = Math.floor(this.budgetOf(i, keys[i] as string).leftAt(this.clock.nowMs()) + ROUNDING)
+        const budget = this.budgetOf(i, keys[i] as string)
+        const left = Math.floor(budget.leftAt(this.clock.nowMs()) + ROUNDING)
         const what = `${remaining} are left of ${left} on level ${i} of ${keys[i]}`
-        if (remaining > Math.max(0, left)) return what
+        if (remaining > Math.max(0, left + this.forgiven + (this.isLate ? 1 : 0))) return what
         // What lost processes had leased is lost, too.
-        if (this.mode === 'exact' && remaining < left - this.lost - 1) return `${what}, though only ${this.lost} were lost`
+        // And what was reported late has not refilled meanwhile.
+        const missing = this.lost + 1 + (this.isLate ? budget.perMs * LATEST_REPORT_MS : 0)
+        if (this.mode === 'exact' && remaining < left - missing) return `${what}, though only ${this.lost} were lost`
       }
     }
     return undefined
@@ -178,6 +227,8 @@ class History {
         const [cost, before] = [random.integer(0, 11), own.work.over]
         if (!(await this.passing(own.work.add(cost)))) return undefined
         this.over += own.work.over - before
+        // The piece whose answer was lost is debt, too.
+        if (this.isLate) this.lost += own.work.over - before
         return this.spend(own.keys, cost, `an add of ${cost}`)
       }
       case 10:
@@ -186,6 +237,7 @@ class History {
         const { used, over } = own.work
         await this.passing(own.work.close(random.chance(0.3) ? used + random.integer(0, 9) : undefined))
         this.over += own.work.over - over
+        if (this.isLate) this.closedLate(own.work, used)
         works.splice(works.indexOf(own), 1)
         return this.spend(own.keys, own.work.used - used, 'a close')
       }
@@ -196,6 +248,8 @@ class History {
         if (this.updates && random.chance(0.3)) await this.update()
         return undefined
       case 14:
+        // What an answer has granted that comes after the loss is another matter.
+        if (this.isLate) return undefined
         for (const { work } of works) this.lost += work.held
         limiter.close()
         Object.assign(process, this.begun())
@@ -211,11 +265,21 @@ class History {
     const most = this.mode === 'exact' ? 20 : 4
     const costs = Array.from({ length: this.mode === 'exact' ? 1 : this.random.integer(1, 8) }, () => this.random.integer(1, most))
     const taken = await this.passing(Promise.all(costs.map((cost) => limiter.take(keyOf(keys), cost))))
-    for (const [i, { allowed }] of (taken ?? []).entries()) {
+    for (const [i, { allowed, source }] of (taken ?? []).entries()) {
+      if (source === 'outage') this.lost += costs[i] as number
       const wrong = allowed ? this.spend(keys, costs[i] as number, `a take of ${costs[i]}`) : undefined
       if (wrong !== undefined) return wrong
     }
     return undefined
+  }
+
+  /** Where the answer was lost, what is missing of the cost is charged without asking, and once more if the answer alone was. */
+  private closedLate(work: Work, usedBefore: number): void {
+    const missing = work.used - usedBefore
+    this.over += missing
+    this.lost += missing
+    // What has refilled meanwhile is not owed.
+    this.forgiven += missing + work.over
   }
 
   /** Another plan, everywhere at once. What was held under a larger one is charged all the same. */
@@ -246,8 +310,11 @@ class History {
 
   private spend(keys: readonly string[], tokens: number, what: string): string | undefined {
     for (const [i, key] of keys.entries()) {
-      const left = this.budgetOf(i, key).spend(tokens, this.clock.nowMs())
-      if (left < -this.over - ROUNDING) return `${what} leaves ${left} on level ${i} of ${key}, ${this.over} over`
+      const budget = this.budgetOf(i, key)
+      const left = budget.spend(tokens, this.clock.nowMs())
+      // What an answer says that was on its way for a while was charged before, and has refilled since.
+      const refilled = this.isLate ? budget.perMs * LATEST_REPORT_MS : 0
+      if (left < -this.over - refilled - ROUNDING) return `${what} leaves ${left} on level ${i} of ${key}, ${this.over} over`
     }
     return undefined
   }

@@ -81,10 +81,12 @@ export class GuardedBackend implements Backend {
   /** What a late step has opened, or moved, is held for nobody, unless its work goes on with it. */
   private unhold(operation: HoldOperation, { done, hold }: Answer): void {
     const { before, late, record } = operation
-    if (!done || hold === undefined || record !== undefined || (before !== undefined && late === undefined)) return
-    const spent = late === undefined ? 0 : late(hold)
+    // Of several keys on several servers some may have moved.
+    const stands = done ? hold : hold === undefined ? before : undefined
+    if (stands === undefined || record !== undefined || (before !== undefined && late === undefined)) return
+    const spent = late === undefined ? 0 : late(stands, done)
     if (spent === undefined) return
-    const closing: HoldOperation = { ...operation, before: hold, spent, hold: 0, want: 0, least: 0, isDebt: true }
+    const closing: HoldOperation = { ...operation, before: stands, spent, hold: 0, want: 0, least: 0, isDebt: true }
     this.backend.execute(closing).catch(() => undefined)
   }
 

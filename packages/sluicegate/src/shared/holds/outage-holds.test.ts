@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { turns } from 'sluicegate-testkit/turns.js'
 import type { Awaitable } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
@@ -10,6 +10,7 @@ import { StoreBackend } from '../../store/store-backend.js'
 import { StoreCalls } from '../../store/store-calls.js'
 import { StoreLanes } from '../../store/store-lanes.js'
 import { memoryStore } from '../../store-testing/memory-store.js'
+import type { Operation } from '../backend.js'
 
 type Work = Hold<Awaitable<boolean>, 'later'>
 
@@ -286,6 +287,80 @@ test('what is spent of a grant after its report was lost is charged, also where 
   assert.deepEqual([work.used, (await limiter.peek('ada')).remaining], [31, LIMIT - 31])
   limiter.close()
 })
+
+/** Calls of the store are made, and answered once this is called. */
+function answerLate(t: TestContext, isLate: (operation: Operation) => boolean): () => Promise<void> {
+  const { execute } = StoreBackend.prototype
+  let answerNow = (): void => undefined
+  const answered = new Promise<void>((resolve) => (answerNow = resolve))
+  const { mock } = t.mock.method(StoreBackend.prototype, 'execute', async function (this: StoreBackend, operation: Operation) {
+    const answer = await execute.call(this, operation)
+    if (isLate(operation)) await answered
+    return answer
+  })
+  return async () => {
+    mock.restore()
+    answerNow()
+    await turns(40)
+  }
+}
+
+test('a refusal that comes too late leaves the work what it had, and what it does not spend of that is free', async (t) => {
+  const { limiter, clock } = setUp(DAY, 'closed')
+  const work = await limiter.open('ada', { expect: 80, ttl: '10s' })
+  assert.deepEqual([(await limiter.take('ada', 20)).allowed, await work.add(5)], [true, true])
+  const answerNow = answerLate(t, ({ verb }) => verb === 'hold')
+  const adding = work.add(90)
+  await turns(40)
+  clock.advance(150)
+  assert.equal(await adding, false)
+  await answerNow()
+  assert.equal(work.held, 75)
+  await work.close()
+  clock.advance(20_000)
+  assert.equal((await limiter.peek('ada')).remaining, LIMIT - 20 - 5)
+  limiter.close()
+})
+
+test('what an answer grants that comes after the time of its work is free a ttl later', async (t) => {
+  const { limiter, clock } = setUp(DAY, 'closed')
+  const work = await limiter.open('ada', { expect: 80, ttl: '10s' })
+  assert.equal(await work.add(1), true)
+  clock.advance(9_900)
+  const answerNow = answerLate(t, ({ verb }) => verb === 'hold')
+  const adding = work.add(30)
+  await turns(40)
+  clock.advance(150)
+  assert.equal(await adding, false)
+  clock.advance(2_000)
+  await answerNow()
+  assert.equal(work.held, 79)
+  clock.advance(10_500)
+  await turns(40)
+  assert.equal((await limiter.peek('ada')).remaining, LIMIT - 1)
+  limiter.close()
+})
+
+for (const isAnswered of [true, false]) {
+  test(`a piece in debt whose answer ${isAnswered ? 'comes too late is charged once' : 'is lost leaves nothing to spend of the grant'}`, async (t) => {
+    const { limiter, of, clock } = setUp(DAY, 'closed')
+    const work = await limiter.open('ada', { expect: 80, ttl: '10s', over: 'finish' })
+    assert.deepEqual([(await limiter.take('ada', 20)).allowed, await work.add(5)], [true, true])
+    const answerNow = answerLate(t, (operation) => operation.verb === 'hold' && operation.isDebt)
+    const adding = work.add(90)
+    await turns(40)
+    clock.advance(150)
+    assert.deepEqual([await adding, work.over, work.held], [true, 90, 0])
+    if (isAnswered) {
+      await answerNow()
+      await work.close()
+    }
+    // The process is lost.
+    limiter.close()
+    clock.advance(30_000)
+    assert.equal((await of({}).peek('ada')).spent, 20 + 95)
+  })
+}
 
 test('an answer of one key that comes too late grants nothing of the other keys, where no call changes them together', async () => {
   const policy = levels({ org: fixedWindow({ limit: 1_000_000, window: '1d' }), user: fixedWindow({ limit: 100_000, window: '1d' }) })

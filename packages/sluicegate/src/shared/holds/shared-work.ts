@@ -15,9 +15,14 @@ const PACE = 0.999
 
 /** A report whose answer did not come in time: the store may have made it. */
 interface LostReport {
+  /** What it says is spent. */
+  readonly reported: number
   /** Tokens of the grant that were spent since. */
   spent: number
 }
+
+/** What a step does. */
+type Moved = Pick<HoldOperation, 'spent' | 'hold' | 'want' | 'late'> & { readonly least?: number; readonly isDebt?: boolean }
 
 /**
  * Work that is open over a store. Of its hold the store grants tokens, which `add` spends here; a step reports what was spent, and is granted more.
@@ -58,6 +63,8 @@ export class SharedWork implements Work<'later'>, Alert {
   private ended: Promise<Decision> | undefined
   private renewal: Promise<unknown> | undefined
   private pending: Promise<boolean> | undefined
+  /** While a step is on its way: what was drawn before, and is of no grant of its answer. */
+  private drawnBefore: number | undefined
   /** Ends a wait when the work closes. */
   private closing: AbortController | undefined
 
@@ -203,45 +210,70 @@ export class SharedWork implements Work<'later'>, Alert {
 
   /** Reports what was spent, and has `want` granted, `least` at least. */
   private async moved(want: number, least: number): Promise<Answer | undefined> {
-    const spent = this.reported()
-    const { drawn } = this
+    return this.asked({ spent: this.reported(), hold: 'rest', want, least })
+  }
+
+  /** One step. @param cost of `spent`, what is no report. */
+  private async asked(moved: Moved, cost = 0): Promise<Answer | undefined> {
+    const spent = moved.spent - cost
     const sentUs = this.shared.ticker.read()
-    const report: LostReport = { spent: 0 }
-    const late = (hold: OpenHold): number | undefined => this.answeredLate(hold, sentUs, report)
-    const answer = await this.shared.answerTo(this.operation({ spent, hold: 'rest', want, least, late }))
-    if (answer !== undefined) this.answered(answer, sentUs, drawn)
-    else this.lost(spent, report)
-    return answer
+    const report: LostReport = { reported: spent, spent: 0 }
+    const late = (hold: OpenHold, done: boolean): number | undefined => this.answeredLate(hold, done, sentUs, report, cost)
+    this.drawnBefore = this.drawn
+    try {
+      const answer = await this.shared.answerTo(this.operation({ ...moved, late }))
+      if (answer !== undefined) this.answered(answer, sentUs, this.drawnBefore)
+      else this.lost(spent, report, cost)
+      return answer
+    } finally {
+      this.drawnBefore = undefined
+    }
   }
 
   private reported(): number {
     return this.lostReport === undefined ? this.spent : 0
   }
 
-  private operation(
-    moved: Pick<HoldOperation, 'spent' | 'hold' | 'want' | 'late'> & { readonly least?: number; readonly isDebt?: boolean },
-  ): HoldOperation {
+  private operation(moved: Moved): HoldOperation {
     return { least: 0, ...this.step, before: this.stood, ...moved }
   }
 
   /** Nothing is known of the hold: it ends by itself, and what was granted of it is charged then. Until then the rest of the grant may be spent. */
-  private lost(spent: number, report: LostReport): void {
+  private lost(spent: number, report: LostReport, cost: number): void {
     if (this.lostReport === undefined) {
-      this.granted -= spent
+      // What is charged beyond the grant takes the rest of it along.
+      this.granted = cost > 0 ? 0 : this.granted - spent
       this.spent -= spent
       this.lostReport = report
     }
     this.stood = undefined
   }
 
-  /** The answer to a report comes after all. Returns what was spent, where the work does not go on with what it grants. */
-  private answeredLate(hold: OpenHold, sentUs: number, report: LostReport): number | undefined {
-    if (report !== this.lostReport) return report.spent
-    if (this.isClosed) return this.spent
+  /**
+   * The answer to a report comes after all. Returns what was spent, where the work does not go on with what it grants.
+   *
+   * @param done false: what was reported is not charged yet.
+   * @param cost of a piece that was debt, and is charged now.
+   */
+  private answeredLate(hold: OpenHold, done: boolean, sentUs: number, report: LostReport, cost: number): number | undefined {
+    if (done) this.owed = Math.max(0, this.owed - cost)
+    const unreported = done ? 0 : report.reported
+    if (report !== this.lostReport) return report.spent + unreported
+    if (this.isClosed) return this.spent + unreported
+    this.lostReport = undefined
+    if (this.drawnBefore !== undefined) {
+      // The step on its way knows nothing of this hold, and has another granted.
+      const { spent } = this
+      this.drawnBefore = this.drawn
+      this.granted = 0
+      this.spent = 0
+      return spent + unreported
+    }
     this.stood = hold
     this.granted = hold.granted
-    this.untilUs = sentUs + hold.forUs * PACE
-    this.lostReport = undefined
+    this.spent += unreported
+    if (done) this.untilUs = sentUs + hold.forUs * PACE
+    this.watch()
     return undefined
   }
 
@@ -284,15 +316,8 @@ export class SharedWork implements Work<'later'>, Alert {
     const { over } = this.request
     if (over === 'wait') return this.waited(cost)
     if (over === 'cut') return this.refused(cost)
-    const spent = this.reported() + cost
-    const { drawn } = this
-    const sentUs = this.shared.ticker.read()
-    const answer = await this.shared.answerTo(this.operation({ spent, hold: 'rest', want: 0, isDebt: true }))
-    if (answer === undefined) {
-      this.lost(spent - cost, { spent: 0 })
-      return this.without(cost)
-    }
-    this.answered(answer, sentUs, drawn)
+    const answer = await this.asked({ spent: this.reported() + cost, hold: 'rest', want: 0, isDebt: true }, cost)
+    if (answer === undefined) return this.without(cost)
     this.used += cost
     this.over += answer.hold?.over ?? 0
     return true
