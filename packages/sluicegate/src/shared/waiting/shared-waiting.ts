@@ -222,10 +222,11 @@ export class SharedWaiting {
    * slept reserve anew.
    */
   resetting(key: Key): () => void {
-    const slept = [...(this.asleep.get(nameOf(key)) ?? [])]
+    const name = nameOf(key)
+    const slept = [...(this.asleep.get(name) ?? [])]
     return () => {
       const lifted = slept.filter(({ isLifted, isGiven }) => !isLifted && !isGiven)
-      for (const keeping of lifted) keeping.isLifted = true
+      this.lose(name, lifted)
       this.wakeAll(lifted)
     }
   }
@@ -331,7 +332,14 @@ export class SharedWaiting {
       const sleepMs = Math.min(againMs, pauseMs, this.leftMs(untilMs))
       if (sleepMs > 0) await this.sleepers.sleep(sleepMs, signal, own)
       if (queue.first?.own !== own && this.leftMs(untilMs) > 0) continue
+      const { returns } = queue
       const attempt = await this.attempt(wait)
+      const isPassed = queue.returns !== returns || queue.first?.own !== own
+      if (attempt.booked !== undefined && isPassed && this.leftMs(untilMs) > 0) {
+        this.discard(attempt.booked)
+        denied = undefined
+        continue
+      }
       if (attempt.denied === undefined) return attempt
       denied = attempt.denied
       pauseMs = Math.min(LAST_ASK_MS, pauseMs * 1.5)
@@ -527,8 +535,14 @@ export class SharedWaiting {
   private lifted(name: string, most = MOST_MOVED): readonly Keeping[] {
     const all = [...(this.asleep.get(name) ?? [])].filter(({ isLifted, isGiven }) => !isLifted && !isGiven)
     if (all.length > most) return []
-    for (const keeping of all) keeping.isLifted = true
+    this.lose(name, all)
     return all
+  }
+
+  private lose(name: string, lifted: readonly Keeping[]): void {
+    for (const keeping of lifted) keeping.isLifted = true
+    const queue = this.queues.get(name)
+    if (queue !== undefined && lifted.length > 0) queue.returns++
   }
 
   private wakeAll(all: readonly Keeping[]): void {

@@ -24,6 +24,8 @@ export class WaitingQueue {
   tokens = 0
   untilMs = Number.NEGATIVE_INFINITY
   denied: QueueDenial | undefined
+  /** How often waiters lost their reservations, and come back to it. */
+  returns = 0
   private readonly members = new Chain<QueueMember>()
 
   get first(): QueueMember | undefined {
