@@ -170,6 +170,32 @@ test('what is learned is what nearly all cost that closed of late, of the key wh
   assert.equal(held('ada', 5), 5)
 })
 
+test('work that was cut counts as what it would have cost with the piece that was refused', () => {
+  const limiter = createLimiter(tokenBucket(HUNDRED), { clock: manualClock(START_MS) })
+  for (let i = 0; i < 40; i++) {
+    const work = limiter.open('ada', { expect: 1, most: 10 })
+    assert.deepEqual([work.add(10), work.add(50)], [true, false])
+    work.close()
+    limiter.reset('ada')
+  }
+  const { held } = limiter.open('ada', { expect: 'learned' })
+  assert.ok(Math.abs(held - 60) <= 2, `${held}`)
+})
+
+test('an open goes past nobody who waits', async () => {
+  const clock = manualClock(START_MS)
+  // Of several policies nothing is booked ahead.
+  const limiter = createLimiter(allOf([tokenBucket({ limit: 10, window: '1s' }), tokenBucket(HUNDRED)]), { clock })
+  limiter.take('ada', 10)
+  const waiting = limiter.wait('ada', { cost: 5 })
+  clock.advance(300)
+  const early = limiter.open('ada', { expect: 1 })
+  assert.deepEqual([early.allowed, early.retryAfterMs > 0], [false, true])
+  clock.advance(300)
+  assert.equal((await waiting).allowed, true)
+  assert.equal(limiter.open('ada', { expect: 1 }).allowed, true)
+})
+
 test('levels hold on all or none, by name, and say which binds', () => {
   const clock = manualClock(START_MS)
   const limiter = createLimiter(
