@@ -11,9 +11,9 @@ const IMPORTED = new Set<Published>(['sluicegate'])
 /** The most bytes of each, as downloaded and as installed. */
 const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
   // Half of it are source maps.
-  sluicegate: { size: 1_250_000, unpackedSize: 6_002_000 },
+  sluicegate: { size: 1_253_000, unpackedSize: 6_012_000 },
   // What it uses of the library is in it.
-  'sluicegate-server': { size: 669_300, unpackedSize: 2_453_000 },
+  'sluicegate-server': { size: 669_800, unpackedSize: 2_454_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */

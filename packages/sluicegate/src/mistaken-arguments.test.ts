@@ -22,6 +22,7 @@ import { address, apiKey, header, method, route, subject } from './keys/index.js
 import { limitedFetch } from './outbound/index.js'
 import { postgres } from './postgres/index.js'
 import { createQueue } from './queue/create-queue.js'
+import { checkedRunOptions } from './queue/queue-options.js'
 import { redis } from './redis/index.js'
 import { region } from './regions/index.js'
 import { casStore } from './store/index.js'
@@ -169,6 +170,32 @@ test('an option of the limiter that the store is given, or the other way round, 
     said((each) => casStore(memoryStore(), each), { timeout: 5 }),
     /createLimiter\(policy, \{ store, timeout \}\)/,
   )
+})
+
+test('an option of the limiter, or of its queue, that middleware or another function is given is sent where it belongs', () => {
+  for (const option of ['clock', 'maxKeys', 'policyFor', 'deny', 'soft', 'ledger']) {
+    assert.ok(said(limitExpress, { policy, [option]: 5 }).includes(`say { limiter: createLimiter(policy, { ${option} }) }`), option)
+  }
+  const queued = /give it to createLimiter\(policy, \{ queue: \{ concurrency \} \}\)/
+  assert.match(
+    said((each) => createLimiter(policy, each), { concurrency: 4 }),
+    queued,
+  )
+  assert.match(
+    said((each) => checkedRunOptions(each, {} as never), { concurrency: 4 }),
+    queued,
+  )
+})
+
+test('a key reader that was not called says so to the first request', async () => {
+  const request = { method: 'GET', path: '/', header: () => undefined, headers: {} }
+  for (const [reader, what] of [
+    [apiKey, 'apiKey'],
+    [address, 'address'],
+  ] as const) {
+    assert.match(said(reader as never, request), new RegExp(`^key: must be what ${what}\\(\\) returns: write key: ${what}\\(\\)`))
+    assert.match(said(reader as never, { req: request, res: {} }), /write key: /)
+  }
 })
 
 test('an option under an earlier name is sent to its new one, and what is automatic now is left out', () => {

@@ -10,7 +10,7 @@ import {
   type Trail,
 } from './client-address.js'
 import { checkedNetworks, IPV4_BITS, type IpAddress, ipText, isIpv4, isIpv4Text, masked, parsedAddress } from './ip-address.js'
-import { checkedHeaderName, type KeyReader, type ReaderOptions, type RequestFacts, withOtherwise } from './key-reader.js'
+import { checkedHeaderName, type KeyReader, type ReaderOptions, type RequestFacts, readerOptions, withOtherwise } from './key-reader.js'
 
 /** Options of {@link address}. */
 export interface AddressOptions<Request = unknown> extends ReaderOptions<Request> {
@@ -82,7 +82,7 @@ const GUIDE = 'see node_modules/sluicegate/docs/keys.md'
  * address({ trustedNetworks: ['10.0.0.0/8', 'loopback'] })   // any number of proxies, in these networks
  */
 export function address<Request = unknown>(options: AddressOptions<Request> = {}): KeyReader<Request> {
-  const checked = checkOptions(options, OPTIONS, '{ trustedHops: 1 }', 'address()')
+  const checked = readerOptions(options, OPTIONS, '{ trustedHops: 1 }', 'address()')
   const {
     trustedHops,
     trustedNetworks,

@@ -1,5 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { MAX_KEY_LENGTH } from '../key.js'
+import { checkOptions, isRequest } from '../options/option-checks.js'
 import { sha256, unitBytes } from './sha256.js'
 
 /** The facts of a request that keys are made of. Adapters make them; a framework's own object is never passed. */
@@ -63,6 +64,24 @@ export function keyOf<Request>(reader: KeyReader<Request>, facts: RequestFacts, 
     key,
     `${reader.name} found no key in this request; give it { otherwise } or let no such request come here`,
   )
+}
+
+/**
+ * Options of a reader; a request in their place means that the reader itself was given as a key.
+ *
+ * @param of the function that takes them: `apiKey()`.
+ * @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`
+ */
+export function readerOptions<Options>(options: Options, known: readonly string[], example: string, of: string): Options {
+  if (typeof options === 'object' && options !== null && isRequest(options)) {
+    throw new PolicyError(
+      'OPTION_INVALID',
+      'key',
+      options,
+      `must be what ${of} returns: write key: ${of} instead of key: ${of.slice(0, -2)}`,
+    )
+  }
+  return checkOptions(options, known, example, of)
 }
 
 /** @throws {PolicyError} `OPTION_INVALID` */

@@ -10,6 +10,7 @@ import {
   JOINT,
   type KeyReader,
   type ReaderOptions,
+  readerOptions,
   withOtherwise,
 } from './key-reader.js'
 import { hmacSha256, unitBytes } from './sha256.js'
@@ -208,7 +209,7 @@ const BEARER = /^bearer\s+([^\s,]+)/i
  * apiKey({ header: 'x-api-key', otherwise: address({ trustedHops: 1 }) })
  */
 export function apiKey<Request = unknown>(options: ApiKeyOptions<Request> = {}): KeyReader<Request> {
-  const own = checkOptions(options, ['header', 'secret', 'otherwise'], "{ header: 'x-api-key' }", 'apiKey()')
+  const own = readerOptions(options, ['header', 'secret', 'otherwise'], "{ header: 'x-api-key' }", 'apiKey()')
   const { header: name = 'x-api-key', secret = 'sluicegate: keys of API keys', otherwise } = own
   const header = checkedHeaderName('header', name)
   if (typeof secret !== 'string' || secret.length < LEAST_SECRET) {

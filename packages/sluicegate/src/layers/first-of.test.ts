@@ -3,8 +3,9 @@ import { test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { Random, seedsFrom } from 'sluicegate-testkit'
 import { microtasks } from 'sluicegate-testkit/turns.js'
+import type { Decision } from '../decision/decision.js'
 import type { AnyHold } from '../holds/metered.js'
-import { createLimiter, credits, firstOf, fixedWindow, manualClock, StoreError, tokenBucket } from '../index.js'
+import { createLimiter, credits, firstOf, fixedWindow, levels, manualClock, StoreError, tokenBucket } from '../index.js'
 import { Middleware, type Pass } from '../middleware/middleware.js'
 import { casStore } from '../store/index.js'
 import { memoryStore } from '../store-testing/index.js'
@@ -86,6 +87,46 @@ test('jobs, waits, reservations and requests spend of several sources', async ()
   const middleware = new Middleware({ limiter, key: () => 'ada', cost: 9 } as never)
   const passed = (await middleware.handle({ method: 'GET', path: '/', header: () => undefined } as never, {})) as Pass
   assert.deepEqual(passed.headers[0], ['RateLimit-Policy', '"credits";q=20;w=8053063680'])
+})
+
+test('of keys by level each source takes those of its own levels', async () => {
+  const clock = manualClock(START_MS)
+  const plan = createLimiter(
+    levels({ org: fixedWindow({ limit: 100, window: '1m' }), team: fixedWindow({ limit: 10, window: '1m' }) }, { name: 'plan' }),
+    { clock },
+  )
+  const prepaid = createLimiter(levels({ team: credits({ limit: 50 }) }, { name: 'prepaid' }), { clock })
+  const limiter = firstOf([plan, prepaid])
+  const key = { org: 'acme', team: 'math' }
+  await limiter.take(key, 8)
+  assert.equal((await limiter.take(key, 20)).limit, 50)
+  assert.deepEqual([plan.peek(key).remaining, prepaid.peek('math').remaining], [2, 30])
+  const work = (await limiter.open(key, { expect: 1 })) as AnyHold
+  for (let i = 0; i < 7; i++) assert.equal(await work.add(1), true)
+  assert.equal(work.affordable(1), 25)
+  await work.close()
+  assert.deepEqual([plan.peek(key).remaining, prepaid.peek('math').remaining], [0, 25])
+  await limiter.run(key, () => undefined, { cost: 5 })
+  await limiter.wait(key, { cost: 5 })
+  await (await limiter.reserve(key, 5)).settle(4)
+  assert.equal(prepaid.peek('math').remaining, 11)
+  await limiter.block(key, '1m')
+  assert.equal(prepaid.peek('math').allowed, false)
+  await limiter.reset(key)
+  assert.equal(prepaid.peek('math').remaining, 50)
+})
+
+test('a source without levels, or with others, says what it needs of keys by level', () => {
+  const plan = createLimiter(levels({ org: fixedWindow({ limit: 1, window: '1m' }), team: fixedWindow({ limit: 1, window: '1m' }) }))
+  for (const policy of [credits({ limit: 5, name: 'prepaid' }), levels({ user: credits({ limit: 5 }) }, { name: 'prepaid' })]) {
+    const limiter = firstOf([plan, createLimiter(policy)])
+    assert.throws(
+      () => limiter.take({ org: 'acme', team: 'math' }, 2),
+      /^PolicyError: key: must be one string for 'prepaid', .* org, team: make it by levels/,
+    )
+    assert.throws(() => limiter.take({ org: 'acme' }, 2), { code: 'KEY_INVALID' })
+    assert.equal((limiter.take('acme', 2) as Decision).allowed, true, 'one string is the key of all')
+  }
 })
 
 test('a source that cannot be reached, and denies for that, spends no credits', async () => {

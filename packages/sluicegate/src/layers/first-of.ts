@@ -5,7 +5,7 @@ import { PolicyError } from '../errors.js'
 import { heldAs } from '../holds/held-as.js'
 import type { OpenOptions } from '../holds/hold.js'
 import type { AnyHold } from '../holds/metered.js'
-import type { Key, KeysByName } from '../key.js'
+import { type Key, type KeysByName, keysOf } from '../key.js'
 import type { LimiterVerbs, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
@@ -18,13 +18,13 @@ export interface FirstOfSource extends LimiterVerbs {
 }
 
 /** What several sources do as one, see {@link firstOf}. */
-export interface FirstOf extends Omit<LimiterVerbs, 'update' | 'hotKeys' | 'key' | 'peek' | 'take'> {
+export interface FirstOf extends Omit<LimiterVerbs<Decision, When, Key | KeysByName>, 'update' | 'hotKeys' | 'key' | 'peek' | 'take'> {
   /** The sources, the first one first. Correct what one of them charged, or top it up, by its own verbs. */
   readonly sources: readonly FirstOfSource[]
-  take(key: Key, cost?: number): Awaitable<Decision>
-  peek(key: Key, cost?: number): Awaitable<Decision>
+  take(key: Key | KeysByName, cost?: number): Awaitable<Decision>
+  peek(key: Key | KeysByName, cost?: number): Awaitable<Decision>
   /** Work that spends from the first source with room, and where that has none left, from the next one. */
-  open(key: Key, options?: OpenOptions): Awaitable<AnyHold>
+  open(key: Key | KeysByName, options?: OpenOptions): Awaitable<AnyHold>
 }
 
 const MOST_SOURCES = 8
@@ -34,6 +34,8 @@ const MOST_SOURCES = 8
  * which; a denial is that of the source that would pass first. Each charge is one step at one source, and what a source denies has changed nothing
  * there, so no source is ever over, and nothing is charged twice. A source that cannot be reached, and denies for that, is not passed over: its outage
  * spends nobody's credits.
+ *
+ * Of keys for the {@link levels} of the first source, each later one takes those of the levels that it has.
  *
  * @param sources 1 to 8 limiters, in memory or over a store each, with different names.
  * @throws {PolicyError} `OPTION_INVALID`, `NAME_INVALID`
@@ -71,53 +73,58 @@ class FirstOfLimiter extends QueuedLimiter implements FirstOf, Settling {
   }
 
   /** The policy of the source that a decision is of. */
-  policyOf(key: Key, decision?: Decision): Policy {
+  policyOf(key: Key | KeysByName, decision?: Decision): Policy {
     const source = this.sources.find(({ policy }) => isOf(policy, decision)) ?? this.first
-    return policyIn(source, key)
+    return policyIn(source, this.keyAt(source, key))
   }
 
-  take(key: Key, cost = 1): Awaitable<Decision> {
-    return this.firstBy((source) => source.take(key, cost), itself)
+  take(key: Key | KeysByName, cost = 1): Awaitable<Decision> {
+    return this.firstBy((source) => source.take(this.keyAt(source, key), cost), itself)
   }
 
-  [TAKE](key: Key, cost = 1): Awaitable<Reservation<When>> {
-    return this.firstBy((source) => settling(source)[TAKE](key, cost), decisionOf)
+  [TAKE](key: Key | KeysByName, cost = 1): Awaitable<Reservation<When>> {
+    return this.firstBy((source) => settling(source)[TAKE](this.keyAt(source, key), cost), decisionOf)
   }
 
-  peek(key: Key, cost = 1): Awaitable<Decision> {
-    return this.firstBy((source) => source.peek(key, cost), itself)
+  peek(key: Key | KeysByName, cost = 1): Awaitable<Decision> {
+    return this.firstBy((source) => source.peek(this.keyAt(source, key), cost), itself)
   }
 
   /** Waits at the source that would pass first, unless one passes now. */
-  async wait(key: Key, options: WaitOptions = {}): Promise<Decision> {
+  async wait(key: Key | KeysByName, options: WaitOptions = {}): Promise<Decision> {
     return (await this[WAIT](key, options)).decision
   }
 
-  async [WAIT](key: Key, options: WaitOptions = {}): Promise<Reservation<When>> {
+  async [WAIT](key: Key | KeysByName, options: WaitOptions = {}): Promise<Reservation<When>> {
     const { cost = 1, signal } = options
     if (signal?.aborted) throw signal.reason
     const taken = await this[TAKE](key, cost)
     if (taken.allowed || taken.waitMs === Number.POSITIVE_INFINITY) return taken
-    return settling(this.sourceOf(taken.decision))[WAIT](key, options)
+    const source = this.sourceOf(taken.decision)
+    return settling(source)[WAIT](this.keyAt(source, key), options)
   }
 
   /** Books at the source where the tokens may be spent first. */
-  reserve(key: Key, cost: number, options?: ReserveOptions): Awaitable<Reservation<When>> {
-    const now = this.firstBy((source): Awaitable<Reservation<When>> => source.reserve(key, cost, { ...options, maxWait: 0 }), decisionOf)
+  reserve(key: Key | KeysByName, cost: number, options?: ReserveOptions): Awaitable<Reservation<When>> {
+    const now = this.firstBy(
+      (source): Awaitable<Reservation<When>> => source.reserve(this.keyAt(source, key), cost, { ...options, maxWait: 0 }),
+      decisionOf,
+    )
     return chained(now, (made): Awaitable<Reservation<When>> => {
       if (made.allowed || options?.maxWait === 0) return made
-      return this.sourceOf(made.decision).reserve(key, cost, options)
+      const source = this.sourceOf(made.decision)
+      return source.reserve(this.keyAt(source, key), cost, options)
     })
   }
 
-  open(key: Key, options: OpenOptions = {}): Awaitable<AnyHold> {
+  open(key: Key | KeysByName, options: OpenOptions = {}): Awaitable<AnyHold> {
     return chained(this.opened(key, options, 0), ({ hold, next }) =>
       hold.allowed ? new SpreadHold(this, key, options, hold, next).hold : hold,
     )
   }
 
   /** Opens at the first source from `from` on that has room. @returns also the source to go on with. */
-  opened(key: Key, options: OpenOptions, from: number): Awaitable<{ readonly hold: AnyHold; readonly next: number }> {
+  opened(key: Key | KeysByName, options: OpenOptions, from: number): Awaitable<{ readonly hold: AnyHold; readonly next: number }> {
     const last = this.sources.length - 1
     const at = (i: number, denied: AnyHold | undefined): Awaitable<{ readonly hold: AnyHold; readonly next: number }> => {
       const source = this.sources[i] as FirstOfSource
@@ -126,7 +133,7 @@ class FirstOfLimiter extends QueuedLimiter implements FirstOf, Settling {
       }
       // What waits at a source, or goes into debt there, never reaches the next one.
       const own = i === last ? options : { ...options, over: 'cut' as const }
-      return chained(source.open(key, own), (hold) => {
+      return chained(source.open(this.keyAt(source, key), own), (hold) => {
         const best = denied !== undefined && !bindsMore(denied, hold) ? denied : hold
         if (hold.allowed) return { hold, next: i + 1 }
         return i === last || isOut(hold) ? { hold: isOut(hold) ? hold : best, next: i + 1 } : at(i + 1, best)
@@ -136,26 +143,43 @@ class FirstOfLimiter extends QueuedLimiter implements FirstOf, Settling {
   }
 
   /** Gives back to the first source. */
-  refund(key: Key, tokens: number): Awaitable<Decision> & Promise<Decision> {
-    return this.first.refund(key, tokens) as Awaitable<Decision> & Promise<Decision>
+  refund(key: Key | KeysByName, tokens: number): Awaitable<Decision> & Promise<Decision> {
+    return this.first.refund(this.keyAt(this.first, key), tokens) as Awaitable<Decision> & Promise<Decision>
   }
 
   /** Charges the first source. */
-  penalize(key: Key, tokens: number): Awaitable<Decision> & Promise<Decision> {
-    return this.first.penalize(key, tokens) as Awaitable<Decision> & Promise<Decision>
+  penalize(key: Key | KeysByName, tokens: number): Awaitable<Decision> & Promise<Decision> {
+    return this.first.penalize(this.keyAt(this.first, key), tokens) as Awaitable<Decision> & Promise<Decision>
   }
 
-  block(key: Key, duration: Duration): Awaitable<Decision> & Promise<Decision> {
-    return this.eachOne((source) => source.block(key, duration))
+  block(key: Key | KeysByName, duration: Duration): Awaitable<Decision> & Promise<Decision> {
+    return this.eachOne((source) => source.block(this.keyAt(source, key), duration))
   }
 
-  reset(key: Key): Awaitable<Decision> & Promise<Decision> {
-    return this.eachOne((source) => source.reset(key))
+  reset(key: Key | KeysByName): Awaitable<Decision> & Promise<Decision> {
+    return this.eachOne((source) => source.reset(this.keyAt(source, key)))
   }
 
   close(): void {
     closeQueueOf(this)
     for (const source of this.sources) source.close()
+  }
+
+  /**
+   * The keys of a source: of those for the levels of the first one, those of its own levels, by their names.
+   *
+   * @throws {PolicyError} `KEY_INVALID`
+   */
+  keyAt(source: FirstOfSource, key: Key | KeysByName): Key {
+    if (source === this.first || typeof key === 'string') return key as Key
+    const { name, policies } = source.policy
+    const given = keysOf(this.first.policy, key)
+    const byLevel = new Map(this.first.policy.policies?.map((level, i) => [level.name, given[i] as string]))
+    const own = policies?.map((level) => byLevel.get(level.name))
+    if (own !== undefined && !own.includes(undefined)) return own as readonly string[]
+    if (own?.length === given.length && Array.isArray(key)) return key
+    const mend = `must be one string for '${name}', whose levels are not among ${[...byLevel.keys()].join(', ')}: make it by levels({ ... }) of these`
+    throw new PolicyError('KEY_INVALID', 'key', key, mend)
   }
 
   private get first(): FirstOfSource {
@@ -191,7 +215,7 @@ class FirstOfLimiter extends QueuedLimiter implements FirstOf, Settling {
 class SpreadHold {
   readonly hold: AnyHold
   private readonly limiter: FirstOfLimiter
-  private readonly key: Key
+  private readonly key: Key | KeysByName
   private readonly options: OpenOptions
   private readonly parts: AnyHold[]
   private next: number
@@ -199,7 +223,7 @@ class SpreadHold {
   private last: Promise<unknown> | undefined
   private isClosed = false
 
-  constructor(limiter: FirstOfLimiter, key: Key, options: OpenOptions, first: AnyHold, next: number) {
+  constructor(limiter: FirstOfLimiter, key: Key | KeysByName, options: OpenOptions, first: AnyHold, next: number) {
     this.limiter = limiter
     this.key = key
     this.options = options
@@ -269,7 +293,7 @@ class SpreadHold {
     const { most = Number.POSITIVE_INFINITY } = this.options
     let sum = here
     for (const source of this.limiter.sources.slice(this.next)) {
-      const seen = source.peek(this.key, 1)
+      const seen = source.peek(this.limiter.keyAt(source, this.key), 1)
       if ('remaining' in seen) sum += Math.floor(seen.remaining / price)
     }
     return this.isClosed ? 0 : Math.min(sum, Math.floor((most - this.hold.used) / price))

@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js'
-import { asGiven, has, unknownOption } from '../options/option-checks.js'
+import { asGiven, has, isRequest, unknownOption } from '../options/option-checks.js'
 import { besideFields, notOfPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { isStore } from '../shared/store.js'
@@ -68,8 +68,7 @@ function mistakenFor(argument: object, takenBy: string): string | undefined {
   if (isStore(argument)) return `is a store alone: say ${takenBy}({ policy, store })`
   if (Array.isArray(argument))
     return `is an array: for several limits say ${takenBy}({ limits: [{ policy, key }, ...] }), or allOf([...]) on one key`
-  const isRequest = has(argument, 'headers') && has(argument, 'method') && !has(argument, 'policy')
-  if (!isRequest && !(has(argument, 'req') && has(argument, 'res'))) return undefined
+  if (has(argument, 'policy') || !isRequest(argument)) return undefined
   return `must be a policy, and not a request: write app.use(${takenBy}(policy)) instead of app.use(${takenBy})`
 }
 
@@ -124,7 +123,7 @@ const ALL_OPTIONS: readonly string[] = [...LIMIT_OPTIONS, ...OTHER_OPTIONS]
 /** For messages. */
 export const EXAMPLE = '{ policy: tokenBucket({ limit: 100, window: "1m" }) }'
 
-/** Options of other libraries, with what to write instead. */
+/** Options of other libraries, and of other functions, with what to write instead; `$` is the option. */
 const OPTIONS_OF_OTHERS: readonly (readonly [names: readonly string[], mend: string])[] = [
   [
     ['windowMs', 'max', 'standardHeaders', 'legacyHeaders', 'keyGenerator', 'skipFailedRequests', 'skipSuccessfulRequests', 'ipv6Subnet'],
@@ -135,6 +134,10 @@ const OPTIONS_OF_OTHERS: readonly (readonly [names: readonly string[], mend: str
     'options of rate-limiter-flexible are translated in node_modules/sluicegate/docs/moving-from-rate-limiter-flexible.md',
   ],
   [['limit', 'window', 'burst', 'algorithm'], "numbers belong into a policy: say { policy: tokenBucket({ limit: 100, window: '1m' }) }"],
+  [
+    ['clock', 'maxKeys', 'onFull', 'hotKeys', 'policyFor', 'policies', 'plans', 'overrides', 'allow', 'deny', 'soft', 'onSoft', 'ledger'],
+    'the limiter takes it: say { limiter: createLimiter(policy, { $ }) }',
+  ],
 ]
 
 /**
@@ -173,5 +176,6 @@ function checkNames<Options extends object>(options: Options, known: readonly st
 function mendOf(options: object, option: string): string | undefined {
   const names = [option, ...Object.keys(options)]
   const isOfOthers = OPTIONS_OF_OTHERS.some(([own]) => own.includes(option))
-  return isOfOthers ? OPTIONS_OF_OTHERS.find(([own]) => names.some((name) => own.includes(name)))?.[1] : undefined
+  const mend = isOfOthers ? OPTIONS_OF_OTHERS.find(([own]) => names.some((name) => own.includes(name)))?.[1] : undefined
+  return mend?.replace('$', option)
 }

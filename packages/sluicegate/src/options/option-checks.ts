@@ -49,6 +49,11 @@ export function has(value: object, name: string): boolean {
   return false
 }
 
+/** A request, or a context with one, of a framework: what it gives a function that was passed without being called. */
+export function isRequest(value: object): boolean {
+  return (has(value, 'headers') && has(value, 'method')) || (has(value, 'req') && has(value, 'res'))
+}
+
 /** A function, or undefined. @throws {PolicyError} `OPTION_INVALID` */
 export function checkFunction(option: string, value: unknown, mend = 'must be a function'): void {
   if (value !== undefined && typeof value !== 'function') throw new PolicyError('OPTION_INVALID', option, value, mend)
@@ -115,10 +120,11 @@ export interface UnknownOption {
   readonly mend?: string | undefined
 }
 
-/** Options of shared limiters, and of their stores, are easily given to the other one: where they belong. */
+/** Options of shared limiters, of their stores and of queues are easily given to another one: where they belong. */
 const OWNERS: readonly (readonly [options: readonly string[], owner: string])[] = [
   [['mode', 'lease', 'outage', 'localShare', 'timeout'], 'createLimiter(policy, { store, $ })'],
   [['store'], 'createLimiter(policy, { $ })'],
+  [['concurrency', 'maxWait', 'maxWaitingPerKey', 'overflow', 'paused'], 'createLimiter(policy, { queue: { $ } })'],
   [['prefix', 'hashTag'], 'redis(client, { $ })'],
   [['table'], 'postgres(pool, { $ })'],
   [['client'], 'a store, such as redis($)'],

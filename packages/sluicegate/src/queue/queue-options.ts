@@ -196,7 +196,7 @@ const WRAP_OPTIONS: readonly string[] = [...RUN_OPTIONS, 'key', 'costOf']
 
 /** @throws {PolicyError} `OPTION_UNKNOWN` or `OPTION_INVALID` */
 export function checkedQueueOptions(given: QueueOptions): QueueSettings {
-  const options = checkOptions(given, QUEUE_OPTIONS, 'queue: { concurrency: 2 }')
+  const options = checkOptions(given, QUEUE_OPTIONS, 'queue: { concurrency: 2 }', 'a queue')
   const { concurrency = Number.POSITIVE_INFINITY, maxWaiting = DEFAULT_MAX_QUEUED, overflow = 'refuse-newest', paused = false } = options
   const { maxWaitingPerKey = maxWaiting, maxWait = Number.POSITIVE_INFINITY, timeout = Number.POSITIVE_INFINITY } = options
   if (concurrency !== Number.POSITIVE_INFINITY) checkInteger('concurrency', concurrency, 1)
@@ -211,7 +211,7 @@ export function checkedQueueOptions(given: QueueOptions): QueueSettings {
 
 /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` or `COST_INVALID` */
 export function checkedRunOptions(given: RunOptions, defaults: QueueSettings): RunSettings {
-  const options = checkOptions(given, RUN_OPTIONS, '{ priority: 1 }')
+  const options = checkOptions(given, RUN_OPTIONS, '{ priority: 1 }', 'run()')
   const { cost = 1, priority = 0, signal, maxWait = defaults.maxWaitMs, timeout = defaults.timeoutMs } = options
   if (typeof priority !== 'number' || !Number.isFinite(priority)) {
     throw new PolicyError('OPTION_INVALID', 'priority', priority, 'must be a finite number; higher starts first')
@@ -243,7 +243,7 @@ export function checkedWrapOptions<Args extends unknown[], Result>(
   readonly keyOf: (args: Args) => Key | KeysByName
   readonly costOf: ((result: Awaited<Result>) => number) | undefined
 } {
-  const { key = 'default', costOf, ...options } = checkOptions(wrapOptions, WRAP_OPTIONS, "{ key: 'user:42' }")
+  const { key = 'default', costOf, ...options } = checkOptions(wrapOptions, WRAP_OPTIONS, "{ key: 'user:42' }", 'wrap()')
   checkFunction('costOf', costOf, 'must be a function of what the wrapped function returns')
   checkedRunOptions(options, defaults)
   if (typeof key === 'function') return { options, keyOf: (args) => key(...args), costOf }

@@ -7,7 +7,7 @@ import { Random, RedisProcess } from 'sluicegate-testkit'
 import { HeldScripts } from 'sluicegate-testkit/redis/held-scripts.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
-import { allOf, fixedWindow, type Policy, tokenBucket } from '../index.js'
+import { allOf, fixedWindow, levels, type Policy, tokenBucket } from '../index.js'
 import { encodingsOf } from '../shared/steps/policy-encoding.js'
 import type { CommandRunner } from './command-runner.js'
 import { scriptedStore } from './redis.js'
@@ -166,6 +166,24 @@ test('limiters that share a budget only because their numbers are the same are w
     1,
     'a part of several is kept under its own name',
   )
+})
+
+test('levels of one name with other numbers are warned about, unless both wholes were given one name', () => {
+  const perUser = (limit: number, name?: string): Policy =>
+    levels({ user: tokenBucket({ limit, window: '1m' }) }, name === undefined ? {} : { name })
+  const [first, ...more] = warningsOf([perUser(5, 'requests'), perUser(9_000, 'tokens')])
+  assert.match(first ?? '', /^SLUICEGATE_SHARED_NAME: .* 'user', which has other numbers in each: .* redis\(client, \{ prefix \}\)/)
+  assert.deepEqual(more, [])
+  assert.equal(warningsOf([perUser(5), perUser(6)]).length, 1, 'without names of the wholes')
+  assert.deepEqual(warningsOf([perUser(5, 'requests'), perUser(6, 'requests')]), [], 'two versions of one policy')
+  assert.deepEqual(warningsOf([perUser(5), perUser(5)]), [], 'one budget is meant')
+  assert.deepEqual(
+    warningsOf([perUser(5), levels({ user: fixedWindow({ limit: 5, window: '1m' }) })]),
+    [],
+    'another form has other names in the store',
+  )
+  assert.deepEqual(warningsOf([perUser(5), perUser(6)], { prefixes: ['a', 'b'] }), [])
+  assert.deepEqual(warningsOf([perUser(5), perUser(6)], { closes: true }), [])
 })
 
 test('names that were given, other numbers, other prefixes and limiters that were closed are no fault', () => {
