@@ -157,9 +157,10 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   get holding(): HoldingLimiter {
     this.ownHolding ??= {
       holders: (own) => this.partsOf(own).map((part) => part.decisions),
+      // Plans are asked once a step: another answer would carry a key away from what was found first.
       hashed: (own) =>
-        this.eachKey(own, (part, key) => {
-          part.hash(key)
+        keysFor(this.parts.length, own).map((key) => {
+          this.first.hash(key)
           return { key, low, high }
         }),
       isQueued: (own) => this.waiting.isQueued(own),

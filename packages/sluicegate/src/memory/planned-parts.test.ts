@@ -198,6 +198,19 @@ test('what is settled, and a hold, follow their keys to another plan', () => {
   limiter.close()
 })
 
+test('a plan that is another one at each question gives no key a second budget', () => {
+  const [one, other] = (['1h', '2h'] as const).map((window) => tokenBucket({ limit: 10, window })) as [Policy, Policy]
+  let asked = 0
+  const plan = (): Policy => (asked++ % 2 === 0 ? one : other)
+  const limiter = createLimiter(OWN, { clock: manualClock(START_MS), plans: { user: plan } })
+  const work = Array.from({ length: 3 }, (_, i) => limiter.open([`org ${i}`, `team ${i}`, 'ada'], { expect: 1 }))
+  for (const hold of work) hold.add(1)
+  let granted = work.reduce((sum, { used }) => sum + used, 0)
+  for (let i = 0; i < 30; i++) if (limiter.take([`org ${i}`, `team ${i}`, 'ada']).allowed) granted++
+  assert.equal(granted, 10)
+  limiter.close()
+})
+
 test('jobs, bound keys and lists work beside plans', async () => {
   const { plans, limiter } = planned({ deny: ['mallory'] })
   plans.set('math', PRO)
