@@ -4,6 +4,7 @@ import { type Awaitable, whenDone } from './awaitable.js'
 import { type Cost, type Costs, WorkUsage } from './costs.js'
 import { HeldById, SWEPT_AT_ONCE } from './held-by-id.js'
 import type { Added, Closed, HoldFault, HoldVerbs, Opened } from './hold-verbs.js'
+import { OldestFirst } from './oldest-first.js'
 import { leaving } from './priorities.js'
 import { nameOf } from './reservations.js'
 import type { ServedPolicy } from './served-policy.js'
@@ -47,9 +48,9 @@ interface Ended {
 /** Open work in the process that has the keys, or of keys in a store. */
 export class Holds implements HoldVerbs {
   readonly #held: HeldById<Entry>
-  readonly #ended = new Map<string, Ended>()
+  readonly #ended = new OldestFirst<Ended>()
   /** Work that has spent nothing, the one that is silent for the longest first. */
-  readonly #unspent = new Set<string>()
+  readonly #unspent = new OldestFirst<Entry>()
   readonly #nowMs: () => number
   readonly #costs: Costs
   /** Of policies whose keys are in a store. */
@@ -132,10 +133,9 @@ export class Holds implements HoldVerbs {
     if (!this.#held.sweep()) return false
     const nowMs = this.#nowMs()
     let left = SWEPT_AT_ONCE
-    for (const [id, { untilMs }] of this.#ended) {
-      if (untilMs > nowMs) break
+    for (let { oldest } = this.#ended; oldest !== undefined && oldest.value.untilMs <= nowMs; { oldest } = this.#ended) {
       if (left-- === 0) return false
-      this.#ended.delete(id)
+      this.#ended.delete(oldest.key)
     }
     return isDone
   }
@@ -168,7 +168,7 @@ export class Holds implements HoldVerbs {
     this.#count(entry, state)
     served.holds.open++
     this.#held.add(keyName, entry, asked.ttlMs, id)
-    this.#unspent.add(id)
+    this.#unspent.set(id, entry)
     return opened
   }
 
@@ -182,7 +182,7 @@ export class Holds implements HoldVerbs {
       this.#count(entry, state)
       entry.heardMs = this.#nowMs()
       this.#held.renew(id, work.asked.ttlMs)
-      if (this.#unspent.delete(id) && state.used === 0) this.#unspent.add(id)
+      if (this.#unspent.delete(id) && state.used === 0) this.#unspent.set(id, entry)
       if (isAdded) return { isAdded, ...state }
       work.served.holds.cut++
       if (isBounded || cost > work.asked.most - state.used) return { isAdded, ...state }
@@ -214,7 +214,7 @@ export class Holds implements HoldVerbs {
 
   /** Of all places: those of work that was opened to hold them, and spends nothing, are not kept for long. */
   #makeRoom(): void {
-    const [id] = this.#unspent
+    const id = this.#unspent.oldest?.key
     const entry = id === undefined ? undefined : this.#held.get(id)
     if (id === undefined || entry === undefined || entry.heardMs + DEFAULT_HOLD_MS > this.#nowMs()) return
     this.#held.remove(id)
@@ -232,13 +232,9 @@ export class Holds implements HoldVerbs {
   }
 
   #end(id: string, entry: Entry, closed: Ended['closed'], untilMs: number): void {
-    this.#ended.delete(id)
     this.#unspent.delete(id)
     this.#ended.set(id, { entry, untilMs, closed })
-    for (const oldest of this.#ended.keys()) {
-      if (this.#ended.size <= MAX_ENDED) break
-      this.#ended.delete(oldest)
-    }
+    this.#ended.cutTo(MAX_ENDED)
   }
 
   #count(entry: Entry, { held, used, over }: Entry['counted']): void {

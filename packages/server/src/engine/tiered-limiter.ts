@@ -17,6 +17,7 @@ import { movesBetween, type TierMove } from 'sluicegate-config/tiers/tier-moves.
 import type { Tiers } from 'sluicegate-config/tiers/tiers.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { canBecome } from './can-become.js'
+import { OldestFirst } from './oldest-first.js'
 import { RoutedLimiter } from './routed-limiter.js'
 import { sumOfRegion } from './shared-limiter.js'
 import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
@@ -81,7 +82,7 @@ export class TieredLimiter extends RoutedLimiter {
   /** How often keys took their state to another limit, and by key the number of the last time; of keys not here at most the oldest kept. */
   #carries = 0
   readonly #carriedAt = new Map<string, number>()
-  readonly #excess = new Map<string, Excess>()
+  readonly #excess = new OldestFirst<Excess>()
   #carriedBefore = 0
 
   /** @param own applies the policy's own limit. It is closed with this one. */
@@ -298,10 +299,7 @@ export class TieredLimiter extends RoutedLimiter {
     const tokens = Math.max(0, used - carried) + left - more
     this.#excess.delete(key)
     if (tokens > 0) this.#excess.set(key, { tokens, atMs: nowMs, policy: left > 0 && before !== undefined ? before.policy : from.policy })
-    for (const oldest of this.#excess.keys()) {
-      if (this.#excess.size <= MAX_CARRIED) break
-      this.#excess.delete(oldest)
-    }
+    this.#excess.cutTo(MAX_CARRIED)
     if (more > 0) to.penalize(key, more)
     return true
   }

@@ -28,6 +28,8 @@ export class BanCounter {
   private readonly denials: Limiter
   /** In the order of their bans. */
   private readonly banned = new Map<string, Ban>()
+  /** Kept: a new iterator would pass the place of each that was removed. */
+  private readonly oldest = this.banned.keys()
   private isOpen = true
 
   constructor(rule: BanRule, clock: Clock) {
@@ -113,12 +115,7 @@ export class BanCounter {
 
   private note(key: string, ban: Ban): void {
     this.banned.delete(key)
-    if (this.banned.size >= MOST_BANNED) {
-      for (const oldest of this.banned.keys()) {
-        this.banned.delete(oldest)
-        break
-      }
-    }
+    if (this.banned.size >= MOST_BANNED) this.banned.delete(this.oldest.next().value as string)
     this.banned.set(key, ban)
   }
 }

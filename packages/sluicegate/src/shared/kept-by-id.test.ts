@@ -22,3 +22,15 @@ test('beyond the most the oldest is forgotten, and what is prolonged stays', () 
   assert.deepEqual(kept.values(), [])
   assert.equal(kept.get('4'), undefined)
 })
+
+test('the oldest of a hundred thousand is forgotten at once, however many went before it', () => {
+  const most = 100_000
+  const kept = new KeptById<number>(most)
+  for (let id = 0; id < most; id++) kept.set(id, id, 1, 0)
+  const startedMs = performance.now()
+  for (let id = most; id < 3 * most; id++) kept.set(id, id, 1, 0)
+  const tookMs = performance.now() - startedMs
+  assert.deepEqual([kept.get(2 * most - 1), kept.get(2 * most)], [undefined, 2 * most])
+  // 50 s for those who begin at the first place each time.
+  assert.ok(tookMs < 10_000, `${Math.round(tookMs)} ms`)
+})

@@ -6,6 +6,7 @@ export class KeptById<Value> {
   private readonly entries = new Map<number, { readonly value: Value; untilUs: number }>()
   /** Kept between calls: a new iterator would pass the place of every deleted entry again. */
   private sweep = this.entries.entries()
+  private readonly oldest = this.entries.keys()
   private readonly most: number
 
   constructor(most: number) {
@@ -22,7 +23,7 @@ export class KeptById<Value> {
       const [oldId, old] = this.next()
       if (old.untilUs <= nowUs) this.entries.delete(oldId)
     }
-    if (this.entries.size >= this.most) this.entries.delete(this.entries.keys().next().value as number)
+    if (this.entries.size >= this.most) this.entries.delete(this.oldest.next().value as number)
     this.entries.set(id, { value, untilUs })
   }
 

@@ -1,0 +1,46 @@
+/**
+ * Values by key, in the order in which they were set last. The oldest is found at once: a new iterator of a map would pass the place of every value that
+ * was removed before it again, 0.3 ms of 100,000.
+ */
+export class OldestFirst<Value> {
+  readonly #entries = new Map<string, { readonly key: string; readonly value: Value }>()
+  /** Has passed the oldest, and nothing behind it. */
+  readonly #behind = this.#entries.values()
+  #oldest: { readonly key: string; readonly value: Value } | undefined
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  get oldest(): { readonly key: string; readonly value: Value } | undefined {
+    while (this.#entries.size > 0) {
+      const known = this.#oldest
+      if (known !== undefined && this.#entries.get(known.key) === known) return known
+      this.#oldest = this.#behind.next().value
+    }
+    return undefined
+  }
+
+  get(key: string): Value | undefined {
+    return this.#entries.get(key)?.value
+  }
+
+  has(key: string): boolean {
+    return this.#entries.has(key)
+  }
+
+  /** It is the newest now. */
+  set(key: string, value: Value): void {
+    this.#entries.delete(key)
+    this.#entries.set(key, { key, value })
+  }
+
+  delete(key: string): boolean {
+    return this.#entries.delete(key)
+  }
+
+  /** Removes the oldest, until at most so many are left. */
+  cutTo(most: number): void {
+    for (let { oldest } = this; oldest !== undefined && this.size > most; { oldest } = this) this.delete(oldest.key)
+  }
+}
