@@ -1,16 +1,18 @@
 /** Names of W3C's extended log format in those of nginx; others are named as they are, with `_` in place of what is no letter. */
-const NAMES: Readonly<Record<string, string>> = {
-  'c-ip': 'remote_addr',
-  'cs-method': 'request_method',
-  'cs-uri': 'request_uri',
-  'cs-uri-stem': 'uri',
-  'cs-uri-query': 'query',
-  'cs-username': 'remote_user',
-  'cs-host': 'http_host',
-  'sc-status': 'status',
-  'sc-bytes': 'bytes_sent',
-  'x-forwarded-for': 'http_x_forwarded_for',
-}
+const NAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    'c-ip': 'remote_addr',
+    'cs-method': 'request_method',
+    'cs-uri': 'request_uri',
+    'cs-uri-stem': 'uri',
+    'cs-uri-query': 'query',
+    'cs-username': 'remote_user',
+    'cs-host': 'http_host',
+    'sc-status': 'status',
+    'sc-bytes': 'bytes_sent',
+    'x-forwarded-for': 'http_x_forwarded_for',
+  }),
+)
 const HEADER = /^([cs])[sc]?\((.+)\)$/
 const HASH = 0x23
 const TAB = 0x09
@@ -46,6 +48,6 @@ export class FieldLines {
 function nameOf(field: string): string {
   const lowerCase = field.toLowerCase()
   const [, side, header] = HEADER.exec(lowerCase) ?? []
-  const name = NAMES[lowerCase] ?? (header === undefined ? lowerCase : `${side === 'c' ? 'http' : 'sent_http'}_${header}`)
+  const name = NAMES.get(lowerCase) ?? (header === undefined ? lowerCase : `${side === 'c' ? 'http' : 'sent_http'}_${header}`)
   return name.replace(/\W/g, '_')
 }

@@ -77,52 +77,54 @@ const TIMES: readonly string[] = [
 /** Columns of the time in W3C's extended log format. */
 const DATE_AND_TIME = new LineTemplate('--time', '$date $time', '')
 /** Names of one thing in JSON logs of nginx, Caddy, Envoy, Traefik, pino and cloud balancers. */
-const SYNONYMS: Readonly<Record<string, readonly string[]>> = {
-  remote_addr: [
-    'client_ip',
-    'clientIp',
-    'ClientHost',
-    'remote_ip',
-    'remoteAddress',
-    'downstream_remote_address',
-    'ip',
-    'request.client_ip',
-    'request.remote_ip',
-    'req.remoteAddress',
-    'httpRequest.remoteIp',
-    'httpRequest.clientIp',
-    'client.ip',
-    'source.ip',
-    'ClientIP',
-    'ClientAddr',
-  ],
-  request_method: [
-    'method',
-    'RequestMethod',
-    'request.method',
-    'req.method',
-    'httpRequest.requestMethod',
-    'httpRequest.httpMethod',
-    'http.request.method',
-    'ClientRequestMethod',
-  ],
-  request_uri: [
-    'uri',
-    'url',
-    'path',
-    'RequestPath',
-    'request.uri',
-    'req.url',
-    'httpRequest.requestUrl',
-    'httpRequest.uri',
-    'url.path',
-    'ClientRequestURI',
-  ],
-  status: ['status_code', 'response_code', 'DownstreamStatus', 'res.statusCode', 'httpRequest.status', 'EdgeResponseStatus'],
-}
+const SYNONYMS: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    remote_addr: [
+      'client_ip',
+      'clientIp',
+      'ClientHost',
+      'remote_ip',
+      'remoteAddress',
+      'downstream_remote_address',
+      'ip',
+      'request.client_ip',
+      'request.remote_ip',
+      'req.remoteAddress',
+      'httpRequest.remoteIp',
+      'httpRequest.clientIp',
+      'client.ip',
+      'source.ip',
+      'ClientIP',
+      'ClientAddr',
+    ],
+    request_method: [
+      'method',
+      'RequestMethod',
+      'request.method',
+      'req.method',
+      'httpRequest.requestMethod',
+      'httpRequest.httpMethod',
+      'http.request.method',
+      'ClientRequestMethod',
+    ],
+    request_uri: [
+      'uri',
+      'url',
+      'path',
+      'RequestPath',
+      'request.uri',
+      'req.url',
+      'httpRequest.requestUrl',
+      'httpRequest.uri',
+      'url.path',
+      'ClientRequestURI',
+    ],
+    status: ['status_code', 'response_code', 'DownstreamStatus', 'res.statusCode', 'httpRequest.status', 'EdgeResponseStatus'],
+  }),
+)
 
 /** The formats that have a name; the common format is the beginning of the combined one. */
-const KNOWN: Readonly<Record<string, string>> = { combined: COMBINED, common: COMMON, haproxy: HAPROXY }
+const KNOWN: ReadonlyMap<string, string> = new Map(Object.entries({ combined: COMBINED, common: COMMON, haproxy: HAPROXY }))
 /** Syslog in the log of a container, and so on. */
 const MOST_PREFIXES = 3
 
@@ -137,7 +139,7 @@ export function logReader(format: string, needed: readonly string[], time?: Line
   const [, name = '', rest = ''] = /^(\w+) +(.+)$/.exec(format) ?? []
   if ((PREFIX_NAMES as readonly string[]).includes(name)) return new PrefixedReader(name as PrefixName, logReader(rest, needed, time))
   if (format === 'json') return new JsonReader(needed, time)
-  return new LineReader(new LineFormat(KNOWN[format] ?? format), needed, time, format === 'haproxy')
+  return new LineReader(new LineFormat(KNOWN.get(format) ?? format), needed, time, format === 'haproxy')
 }
 
 /** What is known of a log before its first line. */
@@ -152,7 +154,7 @@ export interface KnownFormat {
  * the line has to make sense: an address without a space, and a time.
  */
 export function guessFormat(line: Buffer, known: KnownFormat = {}, mostPrefixes = MOST_PREFIXES): string | undefined {
-  const bases = known.format === undefined ? ['json', ...Object.keys(KNOWN)] : [known.format]
+  const bases = known.format === undefined ? ['json', ...KNOWN.keys()] : [known.format]
   const plain = bases.find((format) => isReadBy(format, line, known.time))
   if (mostPrefixes === 0 || (plain !== undefined && plain !== 'json')) return plain
   // An envelope is JSON, too.
@@ -165,13 +167,13 @@ export function guessFormat(line: Buffer, known: KnownFormat = {}, mostPrefixes 
 }
 
 function isReadBy(format: string, line: Buffer, time: LineTemplate | undefined): boolean {
-  if ((format === 'json') !== (line[0] === 0x7b) && (format === 'json' || format in KNOWN)) return false
+  if ((format === 'json') !== (line[0] === 0x7b) && (format === 'json' || KNOWN.has(format))) return false
   try {
     // Each variable of a known format is looked for: the common format reads a line of the combined one, too.
-    const needed = format in KNOWN ? new LineFormat(KNOWN[format] as string).names : []
+    const needed = KNOWN.has(format) ? new LineFormat(KNOWN.get(format) as string).names : []
     return logReader(format, needed, time).read(line, 0, line.length) === true
   } catch (error) {
-    if (error instanceof UsageError && format in KNOWN) return false
+    if (error instanceof UsageError && KNOWN.has(format)) return false
     throw error
   }
 }
@@ -207,8 +209,6 @@ class LineReader implements LogReader, LogRecord {
   timeMs = 0
   readonly #format: LineFormat
   readonly #times = new TimeReader()
-  /** Made with the first value: a format that is only tried needs none. */
-  #texts: TextCache | undefined
   /** -1 for a time of several variables. */
   readonly #timeIndex: number
   readonly #time: LineTemplate | undefined
@@ -256,8 +256,8 @@ class LineReader implements LogReader, LogRecord {
     const source = this.#sources.get(name)
     if (source === undefined) return ''
     const { spans } = this.#format
-    this.#texts ??= new TextCache()
-    const text = this.#texts.read(this.#bytes, spans[2 * source.index] as number, spans[2 * source.index + 1] as number)
+    texts ??= new TextCache()
+    const text = texts.read(this.#bytes, spans[2 * source.index] as number, spans[2 * source.index + 1] as number)
     if (source.part !== undefined) return requestPart(text, source.part)
     return this.#hasPorts && name === 'remote_addr' ? text.slice(0, Math.max(0, text.lastIndexOf(':'))) || text : text
   }
@@ -297,7 +297,7 @@ class JsonReader implements LogReader, LogRecord {
     this.#timePaths = times.flatMap(pathsOf)
     this.#composedTime = isOneVariable(time) ? undefined : time
     const names = [...needed, ...(this.#composedTime?.names ?? [])]
-    this.#paths = new Map(names.map((name) => [name, [name, ...(SYNONYMS[name] ?? [])].flatMap(pathsOf)]))
+    this.#paths = new Map(names.map((name) => [name, [name, ...(SYNONYMS.get(name) ?? [])].flatMap(pathsOf)]))
   }
 
   read(bytes: Buffer, start: number, end: number): boolean {
@@ -321,7 +321,7 @@ class JsonReader implements LogReader, LogRecord {
       const text = scalarText(at(this.#object, path))
       if (text !== '') return text
     }
-    const part = REQUEST_PARTS[name]
+    const part = REQUEST_PARTS.get(name)
     if (part === undefined) return ''
     const line = scalarText(at(this.#object, REQUEST_PATH))
     if (line !== '') return requestPart(line, part)
@@ -330,7 +330,7 @@ class JsonReader implements LogReader, LogRecord {
   }
 
   #first(name: string): string {
-    for (const path of [name, ...(SYNONYMS[name] ?? [])].flatMap(pathsOf)) {
+    for (const path of [name, ...(SYNONYMS.get(name) ?? [])].flatMap(pathsOf)) {
       const text = scalarText(at(this.#object, path))
       if (text !== '') return text
     }
@@ -371,12 +371,16 @@ function scalarText(value: unknown): string {
 type RequestPart = 'method' | 'target' | 'path'
 
 /** Variables that stand inside of `$request`, as in `GET /a?b=1 HTTP/1.1`. */
-const REQUEST_PARTS: Readonly<Record<string, RequestPart>> = { request_method: 'method', request_uri: 'target', uri: 'path' }
+const REQUEST_PARTS: ReadonlyMap<string, RequestPart> = new Map([
+  ['request_method', 'method'],
+  ['request_uri', 'target'],
+  ['uri', 'path'],
+])
 
 function sourceOf(format: LineFormat, name: string): { index: number; part: RequestPart | undefined } | undefined {
   const index = format.indexOf(name)
   if (index >= 0) return { index, part: undefined }
-  const part = REQUEST_PARTS[name]
+  const part = REQUEST_PARTS.get(name)
   const target = format.indexOf('request_uri')
   if (part === 'path' && target >= 0) return { index: target, part: 'path' }
   const request = format.indexOf('request')
@@ -419,6 +423,9 @@ class TextCache {
     return text
   }
 }
+
+/** Of all formats: a log may say its columns again at each line. */
+let texts: TextCache | undefined
 
 function isText(text: string, bytes: Buffer, start: number): boolean {
   for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) !== bytes[start + i]) return false
