@@ -25,6 +25,17 @@ test('a denial of a single cost by the backend covers that cost and larger ones,
   assert.equal(lease.deniedUntil(MS, 4), undefined)
 })
 
+test('what passed by itself since the last answer has to flow back first, before any other cost', () => {
+  const lease = freshLease()
+  lease.demand.request(20)
+  lease.addGrant(grantOf({ untilFreeUs: 5 * MS, untilFreeFor: (tokens) => Math.max(0, tokens - 15) * MS }), lease.want(0), 0)
+  assert.equal(lease.deniedUntil(MS, 22), 7 * MS)
+  lease.refuse(30, 15 * MS, 60 * MS, MS)
+  lease.passed(16, 0)
+  assert.equal(lease.deniedUntil(2 * MS, 22), 23 * MS)
+  assert.equal(lease.deniedUntil(2 * MS, 30), 31 * MS, 'what was denied before it has to wait for it, too')
+})
+
 test('a larger cost asks for what is missing, and takes nothing when that is not there', () => {
   const lease = freshLease()
   givenAll(lease, 0)

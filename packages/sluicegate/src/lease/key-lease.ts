@@ -95,8 +95,9 @@ export class KeyLease {
   }
 
   /** The backend let a cost pass that was requested by itself. */
-  passed(remaining: number): void {
-    this.known.remaining = remaining
+  passed(cost: number, remaining: number): void {
+    this.forgetDenied()
+    this.known.passed(cost, remaining)
     this.asking.passed()
     this.demand.charged(remaining / this.mostTokens)
   }

@@ -19,6 +19,8 @@ export class KnownKey {
   newAtUs = 0
   /** Whether what is left there grows by itself. Of windows and logs it is all that is left for all processes. */
   private flowsBack = true
+  /** Tokens that costs took which passed by themselves since its last answer. */
+  private passedTokens = 0
   private readonly denialTimes: DenialTimes
 
   /** @param longestUs the longest time for which a denial is believed. */
@@ -42,7 +44,15 @@ export class KnownKey {
     if (coversAllCosts || isUnblocked) denialTimes.clear()
     else if (grant.blockedUs === 0) denialTimes.passed(grant.tokens + grant.remaining)
     this.last = answer
+    this.passedTokens = 0
     if (isShort && !grant.flowsBack) denialTimes.add(least, answeredUntil(answer, least), atUs)
+  }
+
+  /** A cost that was requested by itself passed: of a rate all others have to wait for it, too. */
+  passed(cost: number, remaining: number): void {
+    this.remaining = remaining
+    this.passedTokens += cost
+    this.denialTimes.clear()
   }
 
   /** It denied a cost that was requested by itself. */
@@ -69,7 +79,7 @@ export class KnownKey {
    */
   until(tokens: number, nowUs: number, isBelieved: boolean): number {
     const { last } = this
-    const answeredUs = isBelieved && last?.isShort ? answeredUntil(last, tokens) : 0
+    const answeredUs = isBelieved && last?.isShort ? answeredUntil(last, last.grant.flowsBack ? tokens + this.passedTokens : tokens) : 0
     return Math.max(answeredUs, this.denialTimes.until(tokens, nowUs))
   }
 

@@ -23,7 +23,7 @@ function run(timesUs: readonly number[], left = 0, lease = new KeyLease(0, HORIZ
     const request = lease.want(us)
     if (!request.isLease) {
       if (lease.demand.isWaitedFor) alone++
-      if (lease.demand.isWaitedFor) lease.passed(left * BUDGET)
+      if (lease.demand.isWaitedFor) lease.passed(1, left * BUDGET)
       calls++
       return
     }
@@ -127,7 +127,7 @@ test('callers that wait for each answer count as the takes they make meanwhile: 
       us += MS
       waits++
       if (asked.isLease) lease.addGrant(grantOf({ tokens: asked.want }), asked, us)
-      else lease.passed(0)
+      else lease.passed(1, 0)
       lease.demand.leave(1)
       if (asked.isLease) assert.ok(lease.spend(us, 1))
     }

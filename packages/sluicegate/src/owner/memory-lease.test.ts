@@ -85,6 +85,15 @@ test('none is handed out where there are fewer than the least that is of use, no
   assert.equal(desk.peek('a').remaining, 3)
 })
 
+test('where the least that is of use was granted, and not all that was wanted, the answer says when as much is there again', () => {
+  const clock = manualClock(START_MS)
+  const desk = createLimiter(tokenBucket({ limit: 10, window: '1s', burst: 10 }), { clock }) as Limiter & BookingService
+  const lease = leasedFrom(desk, desk.policy, { key: 'a', want: 12, least: 8 }, LEASE_US, START_MS * 1000)
+  const grant = grantIn(numbersOfLease(lease), desk.policy, 8)
+  assert.equal(lease.tokens, 9)
+  assert.deepEqual([grant.untilFreeFor(8), grant.untilFreeFor(10)], [800_000, 1_000_000])
+})
+
 test('the rest of the burst flows back during the lease', () => {
   const clock = manualClock(START_MS)
   const policy = tokenBucket({ limit: 100_000, window: '1s', burst: 20_000 })

@@ -76,7 +76,7 @@ export function leasedFrom(
   const booking = before.allowed && free >= least ? charge(Math.min(want, free) + room) : undefined
   const isGranted = booking?.allowed === true
   const tokens = isGranted ? booking.cost - room : 0
-  const untilFreeUs = want - tokens >= least ? untilFreeFor(service, charge(isGranted ? least : least + room)) : 0
+  const untilFreeUs = tokens < want ? untilFreeFor(service, charge(isGranted ? least : least + room)) : 0
   const { remaining, resetAfterMs } = service.peek(key, 1)
   const isBlocked = !before.allowed && before.remaining > 0
   return {

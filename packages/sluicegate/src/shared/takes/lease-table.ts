@@ -103,7 +103,7 @@ export class LeaseTable {
     const lease = this.leases.get(key)
     if (lease === undefined) return decision
     if (decision.allowed) {
-      lease.passed(decision.remaining)
+      lease.passed(cost, decision.remaining)
       return decision
     }
     const nowUs = this.ticker.read()
