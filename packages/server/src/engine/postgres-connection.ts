@@ -131,7 +131,11 @@ export class PostgresConnection implements WatchedStore {
     })
     const open = new Set<pg.Client>()
     this.#open.set(pool, open)
-    pool.on('connect', (client) => open.add(client))
+    pool.on('connect', (client) => {
+      open.add(client)
+      // It may end before whoever asked for it has it: without a listener the event would end the process.
+      client.on('error', () => undefined)
+    })
     pool.on('remove', (client) => open.delete(client))
     pool.on('error', (error) => {
       if (pool === this.#pool) this.watch.lost(refusalOf(error, this.#use.option))
@@ -149,7 +153,7 @@ function poolOver(pool: () => pg.Pool): PostgresClient {
     get totalCount() {
       return pool().totalCount
     },
-    connect: () => pool().connect(),
+    connect: (connected: Parameters<pg.Pool['connect']>[0]) => pool().connect(connected),
     query: (query: pg.QueryConfig) => pool().query(query),
   } as PostgresClient
 }

@@ -33,6 +33,11 @@ export interface PgPool extends PgClient {
   connect(): Promise<PooledClient>
 }
 
+/** The same with a callback, which hears of a client at once. A pool around one of `pg` may know promises alone. */
+interface CallingPool {
+  connect(connected: (error: Error | undefined, client: PooledClient | undefined) => void): Promise<PooledClient> | undefined
+}
+
 export function isPg(client: unknown): client is PgClient | PgPool {
   const { query, connect } = Object(client) as Partial<Record<string, unknown>>
   return typeof client === 'object' && typeof query === 'function' && typeof connect === 'function'
@@ -48,7 +53,7 @@ function poolRunner(pool: PgPool): SqlRunner {
     connectionsOpened: () => (opening > 0 ? undefined : opened),
     run: async (statement, values, prepared, signal) => {
       const before = pool.totalCount
-      const connected = pool.connect()
+      const connected = connectedTo(pool)
       if (pool.totalCount <= before) return sent(pool, await connected, statement, values, prepared, signal)
       opening++
       try {
@@ -59,6 +64,26 @@ function poolRunner(pool: PgPool): SqlRunner {
       }
     },
   }
+}
+
+/**
+ * A client of the pool, until {@link giveBack}. What is asked of it rejects; without a listener its event would end the process, from the first moment on: the
+ * server's greeting and the error with which it shuts down may arrive together.
+ */
+function connectedTo(pool: PgPool): Promise<PooledClient> {
+  return new Promise((resolve, reject) => {
+    const connected = (client: PooledClient): void => {
+      client.on('error', ignored)
+      resolve(client)
+    }
+    const promised = (pool as unknown as CallingPool).connect((error, client) => (client === undefined ? reject(error) : connected(client)))
+    promised?.then(connected, reject)
+  })
+}
+
+function giveBack(client: PooledClient, broken: boolean): void {
+  client.off('error', ignored)
+  client.release(broken)
 }
 
 /** Runs a statement on a client of a pool and gives the client back. */
@@ -72,12 +97,10 @@ async function sent(
 ): Promise<readonly SqlRow[]> {
   const client = isInTransaction(connected) ? await outsideTransactions(pool, connected) : connected
   if (signal?.aborted) {
-    client.release()
+    giveBack(client, false)
     throw notSent()
   }
   let broken = true
-  // The statement's rejection tells; without a listener the event would end the process.
-  client.on('error', ignored)
   try {
     const rows = await rowsOf(client, statement, values, prepared)
     broken = false
@@ -86,8 +109,7 @@ async function sent(
     broken = !isRefusal(error) || isFailedTransaction(error)
     throw error
   } finally {
-    client.off('error', ignored)
-    client.release(broken)
+    giveBack(client, broken)
   }
 }
 
@@ -103,18 +125,16 @@ async function outsideTransactions(pool: PgPool, first: PooledClient): Promise<P
   for (let left = 0; ; left++) {
     warnOfStore('SLUICEGATE_OPEN_TRANSACTION', LEFT_OPEN)
     let broken = true
-    client.on('error', ignored)
     try {
       await client.query({ text: 'ROLLBACK', values: [] })
       broken = isInTransaction(client)
     } catch {
       // It is closed.
     } finally {
-      client.off('error', ignored)
-      client.release(broken)
+      giveBack(client, broken)
     }
     if (left === MOST_LEFT_OPEN) throw new Error(LEFT_OPEN)
-    client = await pool.connect()
+    client = await connectedTo(pool)
     if (!isInTransaction(client)) return client
   }
 }
