@@ -28,7 +28,7 @@ export class Costs {
 
   #known(): Prices {
     if (this.#prices === undefined) {
-      const mend = 'must be tokens, an integer of at least 0, or give the configuration `prices`, by which models cost tokens'
+      const mend = 'must be an integer of at least 0, or give the configuration `prices`, by which models cost tokens'
       throw new PolicyError('COST_INVALID', 'cost', undefined, mend)
     }
     return this.#prices
