@@ -37,7 +37,8 @@ const FRESH: StepRow = { at: '0', rest: '0', unit: '0', pace: '0', cap: '0', ahe
  *
  * A count of other windows that are not over is carried over as of the last step: what was spent before a window began does not count in it. So a denial has nothing to
  * write, and versions of a policy side by side do not write their own numbers in turns.
- * What a rate owes is paid since the last step by the faster of both paces, and none of it is forgiven: versions side by side stay within the larger.
+ * What a rate owes is paid since the last step by the faster of both paces, and counts as a full key at most: as nothing passes before all is paid, none of
+ * it is forgiven, and versions side by side stay within the larger.
  *
  * @param now an expression, read once
  */
@@ -46,7 +47,6 @@ function restoredText(row: StepRow, input: StepInput, now = NOW): string {
   const isSame = `h.unit = ${input.unit} AND h.pace = ${input.pace}`
   const isAll = `${isSame} AND h.cap = ${input.cap}`
   const deepest = `greatest(${DEEPEST_DEBT_BURSTS} * h.cap, h.cap + ${FURTHEST_US} * h.pace)`
-  const ownDeepest = `greatest(${DEEPEST_DEBT_BURSTS} * ${input.cap}, ${input.cap} + ${FURTHEST_US} * ${input.pace})`
   const passedUs = '(n.now - least(h.seen, n.now))'
   const scaled = (debt: string): string => `ceil(${debt}::numeric * ${input.unit} / h.unit)`
   const begin = `n.now - n.now % ${input.unit}`
@@ -68,8 +68,8 @@ function restoredText(row: StepRow, input: StepInput, now = NOW): string {
   ELSE
     CASE WHEN h.pace = 0 OR d.debt = 0 THEN 0
       WHEN ${isAll} THEN d.debt
-      WHEN ${isSame} THEN least(d.debt, ${ownDeepest})
-      ELSE least(${scaled('d.debt')}, greatest(${scaled(`(d.debt + ${passedUs} * h.pace)`)} - ${passedUs}::numeric * ${input.pace}, 0), ${ownDeepest})::bigint END
+      WHEN ${isSame} THEN least(d.debt, ${input.cap})
+      ELSE least(${scaled('d.debt')}, greatest(${scaled(`(d.debt + ${passedUs} * h.pace)`)} - ${passedUs}::numeric * ${input.pace}, 0), ${input.cap})::bigint END
   END AS debt,
   CASE WHEN ${isWindow} THEN
     CASE WHEN h.unit = ${input.unit} AND h.pace = 0 AND h.at > n.now AND NOT (${isFull}) AND NOT ${isFar} THEN h.at ELSE ${begin} END

@@ -107,11 +107,13 @@ class CarriedOracle implements Oracle {
   #waiting({ oracle, writtenMs }: Carried, key: OracleKey, nowMs: number): Oracle {
     const spec = this.#spec
     const keepsAll = this.#keepsAll && 'burst' in spec
-    const [now, then] = [nowMs, writtenMs].map((ms) => {
+    const updated = (to: PolicySpec, ms: number): Oracle => {
       const copy = oracle.copy()
-      copy.update(keepsAll ? { ...spec, keepsAll } : spec, ms)
+      copy.update(to, ms)
       return copy
-    }) as [Oracle, Oracle]
+    }
+    const now = updated(spec, nowMs)
+    const then = updated(keepsAll ? { ...spec, keepsAll } : spec, writtenMs)
     if ('burst' in spec) return debtOf(then, key) < debtOf(now, key) ? then : now
     return isOver(now, spec, key, nowMs) ? now : then
   }
