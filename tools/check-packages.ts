@@ -11,7 +11,7 @@ const IMPORTED = new Set<Published>(['sluicegate'])
 /** The most bytes of each, as downloaded and as installed. */
 const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
   // Half of it are source maps.
-  sluicegate: { size: 1_253_000, unpackedSize: 6_020_000 },
+  sluicegate: { size: 1_256_000, unpackedSize: 6_020_000 },
   // What it uses of the library is in it.
   'sluicegate-server': { size: 670_000, unpackedSize: 2_457_000 },
 }
