@@ -8,8 +8,10 @@ export interface OptionGroup {
   /** Where the options are explained, from `docs`; of single options elsewhere. */
   readonly link: string
   readonly links?: Readonly<Record<string, string>>
-  /** Options that an earlier group has in the same words. */
+  /** Options that an earlier group explains. */
   readonly omit?: readonly string[]
+  /** What takes a single option, too, for its heading. */
+  readonly also?: Readonly<Record<string, string>>
   /** What an example needs to compile, beside {@link EXAMPLES_PRELUDE}; an example that is an object is one of `interface`. */
   readonly prelude?: string
 }
@@ -18,16 +20,14 @@ export interface OptionGroup {
 export const OPTION_SECTIONS: readonly { readonly title: string; readonly about: string; readonly groups: readonly OptionGroup[] }[] = [
   {
     title: 'Policies',
-    about: '`gcra` has the options of `tokenBucket`. A duration is a number of milliseconds or a text: `250ms`, `10s`, `1m`, `24h`, `30d`.',
+    about: 'A duration is a number of milliseconds or a text: `250ms`, `10s`, `1m`, `24h`, `30d`.',
     groups: [
-      group('tokenBucket', 'RateOptions', 'policy/single-policy.ts', 'policies/token-bucket.md'),
-      group('fixedWindow', 'FixedWindowOptions', 'policy/single-policy.ts', 'policies/fixed-window.md', { omit: ['limit', 'name'] }),
-      group('slidingWindow', 'SlidingWindowOptions', 'policy/single-policy.ts', 'policies/sliding-window.md', {
-        omit: ['limit', 'window', 'name'],
+      group('every policy', 'PolicyOptions', 'policy/single-policy.ts', 'which-limiter.md', {
+        links: { limit: 'which-limiter.md#the-largest-limits', window: 'policies/fixed-window.md' },
       }),
-      group('slidingLog', 'SlidingLogOptions', 'policy/single-policy.ts', 'policies/sliding-log.md', { omit: ['window', 'name'] }),
-      group('concurrency', 'ConcurrencyOptions', 'policy/single-policy.ts', 'policies/concurrency.md', { omit: ['name'] }),
-      group('credits', 'CreditsOptions', 'policy/single-policy.ts', 'budgets.md#a-plan-then-credits'),
+      group('tokenBucket, gcra', 'RateOptions', 'policy/single-policy.ts', 'policies/token-bucket.md'),
+      group('fixedWindow', 'FixedWindowOptions', 'policy/single-policy.ts', 'policies/fixed-window.md', { omit: ['window'] }),
+      group('concurrency', 'ConcurrencyOptions', 'policy/single-policy.ts', 'policies/concurrency.md'),
     ],
   },
   {
@@ -36,9 +36,7 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
     groups: [
       group('createLimiter', 'LimiterOptions', 'limiter.ts', 'memory.md', {
         links: {
-          clock: 'clocks.md',
           hotKeys: 'memory.md#watching',
-          maxWaiting: 'waiting.md',
           queue: 'queue.md',
           policyFor: 'exceptions.md#another-policy-for-some-keys',
           policies: 'exceptions.md#another-policy-for-some-keys',
@@ -49,21 +47,30 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
           deny: 'exceptions.md#allow-and-deny-lists',
           shadow: 'exceptions.md#shadow-see-what-would-be-denied',
         },
+        also: {
+          maxKeys: 'createRateTable, serveLimiter',
+          onFull: 'serveLimiter, limiterObject',
+          hotKeys: 'createRateTable',
+          overrides: 'serveLimiter',
+        },
+      }),
+      group('createLimiter, createQueue, limitedFetch, createLedger', 'TurnOptions', 'arguments.ts', 'waiting.md', {
+        links: { clock: 'clocks.md' },
+        also: { clock: 'createRateTable, serveLimiter, limiterObject, slowDown' },
       }),
       group('createLimiter', 'WatchOptions', 'watch-options.ts', 'budgets.md#a-ledger'),
       group('createLimiter', 'SoftLimitOptions', 'soft-limit-options.ts', 'budgets.md#soft-limits'),
       group('createLedger', 'LedgerOptions', 'ledger/ledger.ts', 'budgets.md#a-ledger'),
-      group('postgresLedger', 'PostgresLedgerOptions', 'postgres/postgres-ledger.ts', 'budgets.md#a-ledger'),
       group('banAfter', 'BanOptions', 'ban-options.ts', 'exceptions.md#ban-after-repeated-denials'),
-      group('wait', 'WaitOptions', 'arguments.ts', 'waiting.md'),
-      group('reserve', 'ReserveOptions', 'arguments.ts', 'waiting.md'),
+      group('wait, run', 'WaitOptions', 'arguments.ts', 'waiting.md', {
+        also: { signal: 'slowed.take', maxWait: 'reserve, createQueue, limitedFetch', cost: 'slowed.take' },
+      }),
       group('open', 'OpenOptions', 'holds/hold.ts', 'budgets.md', { prelude: 'const limiter = createLimiter(policy)' }),
     ],
   },
   {
     title: 'Limiters over stores',
-    about:
-      'All also take `policyFor`, `policies`, `banAfter`, `allow`, `deny`, `shadow`, `hotKeys`, `maxWaiting`, `queue`, `soft`, `onSoft` and `ledger` of limiters in memory. What a store cannot have it refuses, with what to do instead.',
+    about: 'All also take the options of limiters in memory but `onFull`. What a store cannot have it refuses, with what to do instead.',
     groups: [
       group('createLimiter', 'SharedOptions', 'shared/shared-options.ts', 'shared.md', {
         links: {
@@ -72,13 +79,15 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
           outage: 'outages.md',
           localShare: 'outages.md#the-share-of-a-process',
           timeout: 'outages.md',
-          overrides: 'shared.md#policies-of-single-keys',
         },
+        also: { mode: 'serveLimiter, limiterObject', lease: 'serveLimiter, limiterObject', timeout: 'region' },
+        omit: ['overrides'],
       }),
+      group('redis, postgres, casStore', 'StoreOptions', 'shared/store.ts', 'shared.md'),
       group('redis', 'RedisOptions', 'redis/redis.ts', 'redis.md'),
-      group('postgres', 'PostgresOptions', 'postgres/postgres.ts', 'postgres.md'),
-      group('postgresTable', 'PostgresTableOptions', 'postgres/table-name.ts', 'postgres.md'),
-      group('casStore', 'CasStoreOptions', 'store/cas.ts', 'stores.md'),
+      group('postgresTable', 'PostgresTableOptions', 'postgres/table-name.ts', 'postgres.md', {
+        also: { table: 'postgres, postgresLedger, postgresLedgerTable' },
+      }),
       group('primary', 'PrimaryOptions', 'cluster/primary.ts', 'cluster.md'),
       group('serveLimiter', 'ServeOptions', 'cluster/serve-limiter.ts', 'cluster.md', { prelude: 'const limiter = createLimiter(policy)' }),
       group('region', 'RegionOptions', 'regions/region-options.ts', 'regions.md'),
@@ -91,8 +100,7 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
     about: '`limiter.queue(options)` and the option `queue` take those of `createQueue` but `clock`, `wrap` those of `run` too.',
     groups: [
       group('createQueue', 'QueueOptions', 'queue/queue-options.ts', 'queue.md'),
-      group('createQueue', 'OwnQueueOptions', 'queue/queue-options.ts', 'queue.md'),
-      group('run', 'RunOptions', 'queue/queue-options.ts', 'queue.md'),
+      group('run', 'RunOptions', 'queue/queue-options.ts', 'queue.md', { omit: ['cost'], also: { timeout: 'createQueue' } }),
       group('wrap', 'WrapOptions', 'queue/queue-options.ts', 'queue.md'),
     ],
   },

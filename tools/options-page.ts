@@ -48,7 +48,7 @@ export function optionsPage(): string {
     const entries = options.filter(({ group }) => groups.includes(group)).map(libraryEntry)
     return [`## ${title}`, about, ...entries].join('\n\n')
   })
-  const config = ['## Configuration file of the service', CONFIG_ABOUT, ...configOptions().map(configEntry)].join('\n\n')
+  const config = ['## Configuration file of the service', CONFIG_ABOUT, ...alike(configOptions()).map(configEntry)].join('\n\n')
   return `${[HEAD, ...sections, config].join('\n\n')}\n`
 }
 
@@ -61,11 +61,31 @@ level: \`drain: 15s\` of \`stop.drain\` is \`stop: { drain: 15s }\` in the file.
 
 function libraryEntry({ group, name, type, what, byDefault, example }: DocumentedOption): string {
   const link = group.links?.[name] ?? group.link
-  return [`### ${group.of}: ${name}`, about(`\`${type}\``, byDefault, link), what, `\`${example}\``].join('\n\n')
+  const also = group.also?.[name]
+  return [
+    `### ${group.of}${also === undefined ? '' : `, ${also}`}: ${name}`,
+    about(`\`${type}\``, byDefault, link),
+    what,
+    `\`${example}\``,
+  ].join('\n\n')
 }
 
-function configEntry({ path, type, what, byDefault, example, link }: ConfigOption): string {
-  return [`### ${path}`, about(type, byDefault, link), what, `\`${example}\``].join('\n\n')
+/** Options of one name that say the same, such as those of each storage. */
+function alike(options: readonly ConfigOption[]): (readonly [ConfigOption, ...ConfigOption[]])[] {
+  const groups = new Map<string, [ConfigOption, ...ConfigOption[]]>()
+  for (const option of options) {
+    const { path, type, what, byDefault } = option
+    const content = JSON.stringify([path.split('.').at(-1), type, what, byDefault])
+    const group = groups.get(content)
+    if (group === undefined) groups.set(content, [option])
+    else group.push(option)
+  }
+  return [...groups.values()]
+}
+
+function configEntry(options: readonly [ConfigOption, ...ConfigOption[]]): string {
+  const [{ type, what, byDefault, example, link }] = options
+  return [`### ${options.map(({ path }) => path).join(', ')}`, about(type, byDefault, link), what, `\`${example}\``].join('\n\n')
 }
 
 function about(type: string, byDefault: string, link: string): string {

@@ -1,6 +1,7 @@
 import { PolicyError } from './errors.js'
 import { type Key, ownKey } from './key.js'
 import { checkInteger, checkOptions, checkSignal, isInteger } from './options/option-checks.js'
+import type { Clock } from './time/clock.js'
 import { checkedMs, type Duration, toMs } from './time/duration.js'
 
 const MAX_BLOCK_MS = 100 * 366 * 86_400_000
@@ -59,41 +60,57 @@ export function blockUs(duration: Duration): number {
   return ms > 0 ? Math.max(1, Math.round(ms * 1000)) : 0
 }
 
+/** What has a time, and callers that wait. */
+export interface TurnOptions {
+  /**
+   * The time of decisions, bans and waits, of pauses and of records. Over a store that of leases, waits and timeouts: keys are decided by the store's
+   * clock, with which it need not agree.
+   *
+   * @defaultValue `preciseClock()`; `wallClock()` for a ledger, and in memory under windows of the calendar or of a day and longer; of a queue its limiter's
+   * @example createLimiter(policy, { clock: manualClock() })
+   */
+  readonly clock?: Clock
+  /**
+   * Callers that may be in `wait` at once in this thread, jobs of a queue that may wait, requests that may wait for one key of `limitedFetch`,
+   * records that wait for the sink of a ledger: 0 to 1,000,000. With 0 a caller has its turn at once or not at all. What happens to one more: see the page.
+   *
+   * @defaultValue `10_000`
+   * @example createLimiter(policy, { maxWaiting: 100 })
+   */
+  readonly maxWaiting?: number
+}
+
 /** What `limiter.wait` takes beside the key. */
 export interface WaitOptions {
   /**
-   * Tokens to wait for.
+   * Tokens to wait for, or that a job takes: an integer >= 1. Of a job also `'metered'`, or what `OpenOptions` say, where the cost is known only
+   * afterwards: the job has a hold, `job.hold`, which is renewed while it runs and closed when it ends.
    *
    * @defaultValue `1`
    * @example await limiter.wait('ada', { cost: 3 })
+   * @example await limiter.run('ada', (job) => job.hold?.add(5), { cost: 'metered' })
    */
   readonly cost?: number
   /**
-   * Ends the wait: it rejects with the signal's reason, and its booking is returned.
+   * Ends a wait, whose booking is returned, or removes a waiting job, and aborts `job.signal` of a running one. The call rejects with the signal's reason.
    *
    * @defaultValue none
    * @example await limiter.wait('ada', { signal: AbortSignal.timeout(5_000) })
    */
   readonly signal?: AbortSignal
   /**
-   * Denied at once when it would take longer.
+   * A wait that would take longer is denied at once; `reserve` books nothing then, `allowed` is false, and `waitMs` says when the tokens could be spent.
+   * A job, or a request of `limitedFetch`, that has not begun by then is rejected with `WAIT_TOO_LONG`, a request at once where that is known. Of a queue:
+   * of every job without its own. 0: now or not at all.
    *
-   * @defaultValue as long as it takes
+   * @defaultValue as long as it takes; `reserve`: as far ahead as the policy allows
    * @example await limiter.wait('ada', { maxWait: '500ms' })
    */
   readonly maxWait?: Duration
 }
 
 /** What `limiter.reserve` takes beside the key and the cost. */
-export interface ReserveOptions {
-  /**
-   * Nothing is booked, and `allowed` is false, when the tokens may be spent only later than this; `waitMs` says when they could be. 0: now or not at all.
-   *
-   * @defaultValue as far ahead as the policy allows
-   * @example limiter.reserve('ada', 5, { maxWait: 0 })
-   */
-  readonly maxWait?: Duration
-}
+export type ReserveOptions = Pick<WaitOptions, 'maxWait'>
 
 /** What is asked of `wait`, checked; all but the key, which only the limiter knows how to check. */
 export interface WaitRequest {

@@ -1,7 +1,7 @@
 // So that the declarations of users without it know Symbol.dispose.
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { ReserveOptions, WaitOptions } from './arguments.js'
+import type { ReserveOptions, TurnOptions, WaitOptions } from './arguments.js'
 import type { Answered, Awaitable, Decided, When } from './awaitable.js'
 import type { BanOptions } from './ban-options.js'
 import type { Decision } from './decision/decision.js'
@@ -13,7 +13,6 @@ import type { Key, KeysByName } from './key.js'
 import type { Policy } from './policy/policy.js'
 import type { QueueOptions } from './queue/queue-options.js'
 import type { QueueVerbs } from './queue/work-queue.js'
-import type { Clock } from './time/clock.js'
 import type { Duration } from './time/duration.js'
 import type { WatchOptions } from './watch-options.js'
 
@@ -26,22 +25,16 @@ interface InMemory {
 }
 
 /** What {@link createLimiter} takes beside the policy. */
-export interface LimiterOptions extends InMemory, WatchOptions {
+export interface LimiterOptions extends InMemory, WatchOptions, TurnOptions {
   /**
    * Keys that always find room, 1 to 100,000,000, in a table of that size. A key takes about 23 bytes; more for wide windows, for each of
-   * `limit` permits (8 bytes) and for each slot of a log.
+   * `limit` permits (8 bytes) and for each slot of a log. Over a store: keys with a lease or cached denial in this process, 1 to 10,000,000, `100_000` by
+   * default; the store decides each take of other keys.
    *
    * @defaultValue `100_000`, or as many as fit 1 GiB; this table grows to `1_600_000` keys, or as many as fit 256 MiB
    * @example createLimiter(policy, { maxKeys: 1_000_000 })
    */
   readonly maxKeys?: number
-  /**
-   * The time of decisions, bans and waits.
-   *
-   * @defaultValue `preciseClock()`; `wallClock()` under windows of the calendar or of a day and longer
-   * @example createLimiter(policy, { clock: manualClock() })
-   */
-  readonly clock?: Clock
   /**
    * A new key without room: `evict` evicts, among the keys that would pass now, the one with the least debt; `deny` denies the new key. A
    * key that is being denied stays.
@@ -57,13 +50,6 @@ export interface LimiterOptions extends InMemory, WatchOptions {
    * @example createLimiter(policy, { hotKeys: 100 })
    */
   readonly hotKeys?: number
-  /**
-   * Callers that may be in {@link Limiter.wait} at once in this thread, 0 to 1,000,000.
-   *
-   * @defaultValue `10_000`
-   * @example createLimiter(policy, { maxWaiting: 100 })
-   */
-  readonly maxWaiting?: number
   /**
    * Bounds of the queue behind {@link Limiter.run} and {@link Limiter.wrap}, which belongs to this thread.
    *
@@ -95,7 +81,9 @@ export interface LimiterOptions extends InMemory, WatchOptions {
    */
   readonly plans?: { readonly [level: string]: (key: string) => Policy | undefined }
   /**
-   * Policies of single keys, which can be set, read and deleted at any time by `limiter.overrides`.
+   * Policies of single keys, which can be set, read and deleted at any time by `limiter.overrides`. Over a store they are kept there, for all processes
+   * with this option; with a primary, `serveLimiter` needs it, too. Another process's change takes effect here within `maxAge`, 10 ms to 1 hour, by
+   * default 1 s: `{ maxAge: '200ms' }`.
    *
    * @defaultValue `false`
    * @example createLimiter(policy, { overrides: true })

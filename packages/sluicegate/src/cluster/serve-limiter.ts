@@ -15,7 +15,9 @@ import { type PrimaryCluster, receiveFromWorker, type WorkerProcess } from './ch
 import { ServedOverrides } from './cluster-overrides.js'
 
 /** What {@link serveLimiter} takes beside the policy. */
-export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'onFull' | 'clock'>, Pick<SharedOptions, 'mode' | 'lease'> {
+export interface ServeOptions
+  extends Pick<LimiterOptions, 'maxKeys' | 'onFull' | 'clock' | 'overrides'>,
+    Pick<SharedOptions, 'mode' | 'lease'> {
   /**
    * The module `node:cluster`: serves all its workers, present and future.
    *
@@ -31,13 +33,6 @@ export interface ServeOptions extends Pick<LimiterOptions, 'maxKeys' | 'onFull' 
    * @example serveLimiter(limiter.policy, { cluster, limiter })
    */
   readonly limiter?: ServableLimiter
-  /**
-   * Policies of single keys, for workers whose limiter has this option: see `served.overrides`.
-   *
-   * @defaultValue `false`
-   * @example serveLimiter(policy, { cluster, overrides: true })
-   */
-  readonly overrides?: boolean
 }
 
 /** A limiter that this process serves to other processes. */

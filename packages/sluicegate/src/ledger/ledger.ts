@@ -1,3 +1,4 @@
+import type { TurnOptions } from '../arguments.js'
 import { PolicyError } from '../errors.js'
 import type { InnerLimiter } from '../layers/layer.js'
 import { checkFunction, checkInteger, checkOptions } from '../options/option-checks.js'
@@ -9,7 +10,7 @@ import type { LedgerEntry, LedgerWriter, SummedWork } from './ledger-writer.js'
 import { RecordedLimiter } from './recorded-limiter.js'
 
 /** What {@link createLedger} takes beside the sink. */
-export interface LedgerOptions {
+export interface LedgerOptions extends TurnOptions {
   /**
    * How often records are appended: what a process that is killed loses at most, beside the batch that is under way. From 1 ms to one hour.
    *
@@ -17,20 +18,6 @@ export interface LedgerOptions {
    * @example createLedger(sink, { every: '200ms' })
    */
   readonly every?: Duration
-  /**
-   * Records that wait for the sink at once, 1 to 1,000,000. Of more the newest are lost, and counted; what work has spent is kept until there is room.
-   *
-   * @defaultValue `10_000`
-   * @example createLedger(sink, { maxWaiting: 100_000 })
-   */
-  readonly maxWaiting?: number
-  /**
-   * The time of records.
-   *
-   * @defaultValue `wallClock()`
-   * @example createLedger(sink, { clock: manualClock() })
-   */
-  readonly clock?: Clock
 }
 
 /** How a ledger stands. */

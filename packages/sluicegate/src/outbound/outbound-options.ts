@@ -1,9 +1,9 @@
+import type { TurnOptions, WaitOptions } from '../arguments.js'
 import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
 import { requireNoPermits } from '../holds/hold.js'
 import { checkMetered, type HoldOpener, type Metered, meteredBy } from '../holds/metered.js'
-import type { WaitOptions } from '../limiter.js'
 import { checkFunction, checkInteger, checkNumber, checkOptions } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import { type Clock, checkClock, preciseClock } from '../time/clock.js'
@@ -56,7 +56,7 @@ export interface ThrottleEvent {
 }
 
 /** Options of {@link limitedFetch} and {@link limited}. */
-export interface OutboundOptions {
+export interface OutboundOptions extends TurnOptions, Pick<WaitOptions, 'maxWait'> {
   /**
    * The limit of each key.
    *
@@ -124,13 +124,6 @@ export interface OutboundOptions {
    */
   readonly bodyTimeout?: Duration
   /**
-   * A request that waits longer is rejected with `WAIT_TOO_LONG`, at once where that is known. 0: it is sent at once or not at all.
-   *
-   * @defaultValue no bound
-   * @example limitedFetch(fetch, { maxWait: '10s' })
-   */
-  readonly maxWait?: Duration
-  /**
    * The longest pause that is obeyed; for a longer one waiting requests are rejected with `PAUSED`.
    *
    * @defaultValue `'5m'`
@@ -144,13 +137,6 @@ export interface OutboundOptions {
    * @example limitedFetch(fetch, { longestPause: '1h' })
    */
   readonly longestPause?: Duration
-  /**
-   * Requests that may wait for one key; further ones are rejected with `QUEUE_FULL`, except retries.
-   *
-   * @defaultValue `10_000`
-   * @example limitedFetch(fetch, { maxWaiting: 100 })
-   */
-  readonly maxWaiting?: number
   /**
    * Keys in memory at once, 1 to 1,000,000. The one that is idle for longest is forgotten; if all are busy `KEYS_FULL`.
    *
@@ -215,13 +201,6 @@ export interface OutboundOptions {
    * @example limitedFetch(fetch, { onThrottle: (event) => console.log(event) })
    */
   readonly onThrottle?: (event: ThrottleEvent) => unknown
-  /**
-   * The time of pauses, waits and retries.
-   *
-   * @defaultValue `preciseClock()`
-   * @example limitedFetch(fetch, { clock: manualClock() })
-   */
-  readonly clock?: Clock
 }
 
 const MAX_BACKOFF_MS = 60_000

@@ -6,22 +6,35 @@ import { type Algorithm, type ConcurrencyPolicy, frozenPolicy, type Policy } fro
 import { emissionOf, numbersOf } from './policy-numbers.js'
 import { checkedName, checkedTokenCount, checkedWindowMs, defaultName, meantWindow } from './policy-options.js'
 
-/** What {@link tokenBucket} and {@link gcra} take. */
-export interface RateOptions {
+/** What every policy takes. */
+interface PolicyOptions {
   /**
-   * Tokens per window: an integer from 1 up to the largest (docs/which-limiter.md) of its window.
+   * Tokens per window: an integer from 1 up to the largest (docs/which-limiter.md) of its window, of a log to 100,000. Of `concurrency` the permits
+   * that may be held at once, to 10,000; of `credits` the tokens of a new key, and the most that it ever has.
    *
    * @defaultValue required
    * @example tokenBucket({ limit: 100, window: '1s' })
    */
   readonly limit: number
   /**
-   * The time in which `limit` tokens refill, from 1 ms to 366 days: milliseconds, or a number with a unit.
+   * The time in which `limit` tokens refill, or are counted: from 1 ms to 366 days. Of `fixedWindow` aligned to UTC; or a `day`, `week` (from Monday),
+   * `month` or `year` of the calendar, from whole minute to whole minute.
    *
    * @defaultValue required
-   * @example tokenBucket({ limit: 100, window: '1s' })
+   * @example fixedWindow({ limit: 10_000, window: 'month' })
    */
   readonly window: Duration
+  /**
+   * The name in decisions, headers, messages and keys of stores: printable ASCII, 1 to 120 characters.
+   *
+   * @defaultValue `<algorithm>-<limit>-<window>`
+   * @example tokenBucket({ limit: 100, window: '1s', name: 'api' })
+   */
+  readonly name?: string
+}
+
+/** What {@link tokenBucket} and {@link gcra} take. */
+export interface RateOptions extends PolicyOptions {
   /**
    * Tokens that may be spent at once: an integer from 1 to 750,599,937,895,082, as many as refill in 23 years.
    *
@@ -29,13 +42,6 @@ export interface RateOptions {
    * @example tokenBucket({ limit: 100, window: '1s', burst: 200 })
    */
   readonly burst?: number
-  /**
-   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
-   *
-   * @defaultValue `<algorithm>-<limit>-<window>`
-   * @example tokenBucket({ limit: 100, window: '1s', name: 'api' })
-   */
-  readonly name?: string
 }
 
 const MAX_LIMIT = Number.MAX_SAFE_INTEGER
@@ -80,21 +86,8 @@ function ratePolicy(algorithm: 'token-bucket' | 'gcra', options: RateOptions): P
 }
 
 /** What {@link fixedWindow} takes. */
-export interface FixedWindowOptions {
-  /**
-   * Tokens per window: an integer from 1 to `Number.MAX_SAFE_INTEGER`, of windows below 9 minutes up to the largest (docs/which-limiter.md).
-   *
-   * @defaultValue required
-   * @example fixedWindow({ limit: 1000, window: '1h' })
-   */
-  readonly limit: number
-  /**
-   * From 1 ms to 366 days, aligned to UTC; or a `day`, `week` (from Monday), `month` or `year` of the calendar, from whole minute to whole
-   * minute.
-   *
-   * @defaultValue required
-   * @example fixedWindow({ limit: 10_000, window: 'month' })
-   */
+interface FixedWindowOptions extends Omit<PolicyOptions, 'window'> {
+  /** {@link PolicyOptions.window} */
   readonly window: Duration | CalendarUnit
   /**
    * Of a window of the calendar: the IANA name of its time zone.
@@ -103,63 +96,6 @@ export interface FixedWindowOptions {
    * @example fixedWindow({ limit: 500, window: 'day', timeZone: 'Europe/Rome' })
    */
   readonly timeZone?: string
-  /**
-   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
-   *
-   * @defaultValue `<algorithm>-<limit>-<window>`
-   * @example fixedWindow({ limit: 1000, window: '1h', name: 'hourly' })
-   */
-  readonly name?: string
-}
-
-/** What {@link slidingWindow} takes. */
-export interface SlidingWindowOptions {
-  /**
-   * Tokens per window: an integer from 1 to 799,644,820,200, of windows below a second up to the largest (docs/which-limiter.md).
-   *
-   * @defaultValue required
-   * @example slidingWindow({ limit: 1000, window: '1m' })
-   */
-  readonly limit: number
-  /**
-   * From 1 ms to 366 days.
-   *
-   * @defaultValue required
-   * @example slidingWindow({ limit: 1000, window: '1m' })
-   */
-  readonly window: Duration
-  /**
-   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
-   *
-   * @defaultValue `<algorithm>-<limit>-<window>`
-   * @example slidingWindow({ limit: 1000, window: '1m', name: 'search' })
-   */
-  readonly name?: string
-}
-
-/** What {@link slidingLog} takes. */
-export interface SlidingLogOptions {
-  /**
-   * Tokens in any window: an integer from 1 to 100,000. The history of each key takes `limit` slots.
-   *
-   * @defaultValue required
-   * @example slidingLog({ limit: 5, window: '10m' })
-   */
-  readonly limit: number
-  /**
-   * From 1 ms to 366 days.
-   *
-   * @defaultValue required
-   * @example slidingLog({ limit: 5, window: '10m' })
-   */
-  readonly window: Duration
-  /**
-   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
-   *
-   * @defaultValue `<algorithm>-<limit>-<window>`
-   * @example slidingLog({ limit: 5, window: '10m', name: 'logins' })
-   */
-  readonly name?: string
 }
 
 const MAX_LOG_LIMIT = 100_000
@@ -188,24 +124,6 @@ export function fixedWindow(options: FixedWindowOptions): Policy {
   return counted(frozenPolicy({ algorithm: 'fixed-window', name, limit, windowMs, burst: limit }))
 }
 
-/** What {@link credits} takes. */
-export interface CreditsOptions {
-  /**
-   * Tokens of a new key, and the most that it ever has: an integer from 1 to `Number.MAX_SAFE_INTEGER`.
-   *
-   * @defaultValue none: it must be given
-   * @example credits({ limit: 5_000 })
-   */
-  readonly limit: number
-  /**
-   * Part of decisions, headers and keys in stores.
-   *
-   * @defaultValue `credits-<limit>`
-   * @example credits({ limit: 5_000, name: 'prepaid' })
-   */
-  readonly name?: string
-}
-
 /**
  * Credits: tokens that never come back by themselves. `refund` is a top-up, `penalize(key, limit)` empties an account that is to begin with nothing.
  * A denial has `retryAfterMs: Infinity`, as waiting does not help. Keep them in a store that keeps its data; there they are not leased, as what a
@@ -216,7 +134,7 @@ export interface CreditsOptions {
  * const prepaid = createLimiter(credits({ limit: 100_000 }), { store: postgres(pool) })
  * await prepaid.refund('ada', 5_000)
  */
-export function credits(options: CreditsOptions): Policy {
+export function credits(options: Omit<PolicyOptions, 'window'>): Policy {
   const { limit, name } = checkOptions(options, ['limit', 'name'], '{ limit: 5000 }', 'credits()')
   return fixedWindow({ limit, window: 'ever', name: name ?? `credits-${limit}` })
 }
@@ -230,7 +148,7 @@ export function credits(options: CreditsOptions): Policy {
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example slidingWindow({ limit: 1000, window: '1m' })
  */
-export function slidingWindow(options: SlidingWindowOptions): Policy {
+export function slidingWindow(options: PolicyOptions): Policy {
   const checked = checkOptions(options, ['limit', 'window', 'name'], '{ limit: 1000, window: "1m" }', 'slidingWindow()')
   const limit = checkedTokenCount('limit', checked.limit, MAX_LIMIT)
   const windowMs = checkedWindowMs(checked.window)
@@ -251,7 +169,7 @@ function counted(policy: Policy): Policy {
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example slidingLog({ limit: 100, window: '10s' })
  */
-export function slidingLog(options: SlidingLogOptions): Policy {
+export function slidingLog(options: PolicyOptions): Policy {
   const checked = checkOptions(options, ['limit', 'window', 'name'], '{ limit: 100, window: "10s" }', 'slidingLog()')
   const limit = checkedTokenCount('limit', checked.limit, MAX_LOG_LIMIT)
   const windowMs = checkedWindowMs(checked.window)
@@ -260,14 +178,7 @@ export function slidingLog(options: SlidingLogOptions): Policy {
 }
 
 /** What {@link concurrency} takes. */
-export interface ConcurrencyOptions {
-  /**
-   * Permits that may be held at once: an integer from 1 to 10,000.
-   *
-   * @defaultValue required
-   * @example concurrency({ limit: 20 })
-   */
-  readonly limit: number
+interface ConcurrencyOptions extends Omit<PolicyOptions, 'window'> {
   /**
    * The time after which a permit that was neither released nor renewed returns, from 1 ms to 366 days.
    *
@@ -275,13 +186,6 @@ export interface ConcurrencyOptions {
    * @example concurrency({ limit: 20, ttl: '2m' })
    */
   readonly ttl?: Duration
-  /**
-   * The name in decisions, headers and messages: printable ASCII, 1 to 120 characters.
-   *
-   * @defaultValue `concurrency-<limit>-<ttl>`
-   * @example concurrency({ limit: 20, name: 'exports' })
-   */
-  readonly name?: string
 }
 
 const MAX_PERMITS = 10_000

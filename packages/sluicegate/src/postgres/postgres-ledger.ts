@@ -1,18 +1,10 @@
 import type { LedgerRecord, LedgerSink } from '../ledger/ledger-record.js'
 import { checkOptions } from '../options/option-checks.js'
 import { type PostgresClient, sqlRunnerFor } from './sql-runner-for.js'
-import { quotedTable } from './table-name.js'
+import { type PostgresTableOptions, quotedTable } from './table-name.js'
 
 /** Where {@link postgresLedger} appends. */
-export interface PostgresLedgerOptions {
-  /**
-   * The table, made by {@link postgresLedgerTable}.
-   *
-   * @defaultValue `'sluicegate_ledger'`
-   * @example postgresLedger(pool, { table: 'billing.ledger' })
-   */
-  readonly table?: string
-}
+type PostgresLedgerOptions = Pick<PostgresTableOptions, 'table'>
 
 const TABLE = 'sluicegate_ledger'
 

@@ -9,9 +9,10 @@ import type { SqlRunner } from './sql-runner.js'
 import { type PostgresClient, sqlRunnerFor } from './sql-runner-for.js'
 import { stateOf } from './step-rows.js'
 import { storedKey } from './stored-key.js'
+import type { PostgresTableOptions } from './table-name.js'
 import { TableStatements } from './table-statements.js'
 
-export interface PostgresStoreOptions {
+export interface PostgresStoreOptions extends Pick<PostgresTableOptions, 'table'> {
   /**
    * A `Pool` or `Client` of `pg`, or what `postgres()` returns. You make it and you close it.
    *
@@ -19,13 +20,6 @@ export interface PostgresStoreOptions {
    * @example postgresStore({ client: pool })
    */
   readonly client: PostgresClient
-  /**
-   * The table, also as `schema.table`; `postgresTable()` has the statement that makes it.
-   *
-   * @defaultValue `'sluicegate'`
-   * @example postgresStore({ client: pool, table: 'limits.sluicegate' })
-   */
-  readonly table?: string
 }
 
 /**

@@ -1,19 +1,11 @@
 import { checkOptions } from '../options/option-checks.js'
-import type { Store } from '../shared/store.js'
+import type { Store, StoreOptions } from '../shared/store.js'
 import { casStore } from '../store/cas.js'
 import { type PostgresStoreOptions, postgresStore } from './postgres-store.js'
 import type { PostgresClient } from './sql-runner-for.js'
 
 /** What {@link postgres} takes beside the client. */
-export interface PostgresOptions extends Omit<PostgresStoreOptions, 'client'> {
-  /**
-   * Begins all keys in the table.
-   *
-   * @defaultValue `'sluicegate'`
-   * @example postgres(pool, { prefix: 'eu' })
-   */
-  readonly prefix?: string
-}
+export interface PostgresOptions extends Omit<PostgresStoreOptions, 'client'>, StoreOptions {}
 
 const OPTIONS: readonly string[] = ['table', 'prefix'] satisfies (keyof PostgresOptions)[]
 

@@ -59,9 +59,9 @@ const COLUMNS = [
 
 export interface PostgresTableOptions {
   /**
-   * The table, also as `schema.table`.
+   * The table, also as `schema.table`, the same as that of the store or the ledger.
    *
-   * @defaultValue `'sluicegate'`
+   * @defaultValue `'sluicegate'`; of a ledger `'sluicegate_ledger'`
    * @example postgresTable({ table: 'limits.sluicegate' })
    */
   readonly table?: string

@@ -1,4 +1,4 @@
-import { checkedCost, type WaitOptions } from '../arguments.js'
+import { checkedCost, type TurnOptions, type WaitOptions } from '../arguments.js'
 import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
@@ -7,7 +7,6 @@ import { type AnyHold, checkMetered, type HoldOpener, type Metered, meteredBy } 
 import { checkKey, isByName, type Key, type KeysByName, keyInOrder, ownKey } from '../key.js'
 import { checkBoolean, checkFunction, checkInteger, checkOneOf, checkOptions, checkSignal } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
-import type { Clock } from '../time/clock.js'
 import { checkedMs, type Duration } from '../time/duration.js'
 
 /** What a full queue does with one job more. */
@@ -25,7 +24,7 @@ export interface QueueLimiter extends HoldOpener {
 }
 
 /** Options of a queue. */
-export interface QueueOptions {
+export interface QueueOptions extends Pick<RunOptions, 'maxWait' | 'timeout'>, Pick<TurnOptions, 'maxWaiting'> {
   /**
    * Jobs that run at once in this process, over all keys: an integer >= 1. Across processes use the policy `concurrency`.
    *
@@ -34,14 +33,7 @@ export interface QueueOptions {
    */
   readonly concurrency?: number
   /**
-   * Jobs that may wait at once, over all keys: 0 to 1,000,000. With 0 a job runs at once or not at all.
-   *
-   * @defaultValue `10_000`
-   * @example createQueue(limiter, { maxWaiting: 100 })
-   */
-  readonly maxWaiting?: number
-  /**
-   * The same for each key.
+   * `maxWaiting` for each key.
    *
    * @defaultValue `maxWaiting`
    * @example createQueue(limiter, { maxWaitingPerKey: 10 })
@@ -56,20 +48,6 @@ export interface QueueOptions {
    */
   readonly overflow?: Overflow
   /**
-   * {@link RunOptions.maxWait} of every job without its own.
-   *
-   * @defaultValue no bound
-   * @example createQueue(limiter, { maxWait: '1m' })
-   */
-  readonly maxWait?: Duration
-  /**
-   * {@link RunOptions.timeout} of every job without its own.
-   *
-   * @defaultValue no bound
-   * @example createQueue(limiter, { timeout: '10s' })
-   */
-  readonly timeout?: Duration
-  /**
    * Start paused: jobs wait until `resume()`.
    *
    * @defaultValue `false`
@@ -79,15 +57,8 @@ export interface QueueOptions {
 }
 
 /** Options of one job. */
-export interface RunOptions {
-  /**
-   * Tokens that the job takes: an integer >= 1. `'metered'`, or what {@link OpenOptions} say, where the cost is known only afterwards: the job
-   * has a hold, `job.hold`, which is renewed while it runs and closed when it ends.
-   *
-   * @defaultValue `1`
-   * @example await limiter.run('ada', job, { cost: 5 })
-   * @example await limiter.run('ada', (job) => job.hold?.add(5), { cost: 'metered' })
-   */
+export interface RunOptions extends Omit<WaitOptions, 'cost'> {
+  /** {@link WaitOptions.cost} */
   readonly cost?: number | Metered
   /**
    * Jobs with a higher number start first; of equal ones the first that came.
@@ -97,21 +68,7 @@ export interface RunOptions {
    */
   readonly priority?: number
   /**
-   * Removes a waiting job, and aborts `job.signal` of a running one. `run` rejects with the signal's reason.
-   *
-   * @defaultValue none
-   * @example await limiter.run('ada', job, { signal: AbortSignal.timeout(5_000) })
-   */
-  readonly signal?: AbortSignal
-  /**
-   * The job is rejected with `WAIT_TOO_LONG` if it has not started by then.
-   *
-   * @defaultValue no bound
-   * @example await limiter.run('ada', job, { maxWait: '2s' })
-   */
-  readonly maxWait?: Duration
-  /**
-   * The job is rejected with `TIMEOUT`, and `job.signal` aborts, if it runs longer.
+   * The job is rejected with `TIMEOUT`, and `job.signal` aborts, if it runs longer. Of a queue: every job without its own.
    *
    * @defaultValue no bound
    * @example await limiter.run('ada', job, { timeout: '10s' })
@@ -272,13 +229,5 @@ export function checkWork(fn: unknown): void {
   throw new PolicyError('OPTION_INVALID', 'fn', fn, mend)
 }
 
-/** Options of a queue that belongs to no limiter's own: its clock. */
-export interface OwnQueueOptions extends QueueOptions {
-  /**
-   * The clock of `maxWait` and `timeout`: the limiter's own where that is a manual one.
-   *
-   * @defaultValue `preciseClock()`
-   * @example createQueue(limiter, { clock: manualClock() })
-   */
-  readonly clock?: Clock
-}
+/** Options of a queue that belongs to no limiter's own: its clock, the limiter's where it is not given. */
+export interface OwnQueueOptions extends QueueOptions, Pick<TurnOptions, 'clock'> {}

@@ -5,7 +5,7 @@ import { storeOf } from '../shared/limiter-over.js'
 import type { OpenStore, StoreUse } from '../shared/open-store.js'
 import { encodingsOf } from '../shared/steps/policy-encoding.js'
 import { type ScriptCalls, StepBackend } from '../shared/steps/step-backend.js'
-import type { Store } from '../shared/store.js'
+import type { Store, StoreOptions } from '../shared/store.js'
 import type { CommandRunner } from './command-runner.js'
 import { type HashTag, RedisKeys } from './redis-keys.js'
 import { RedisOverrides } from './redis-overrides.js'
@@ -15,14 +15,7 @@ import { noteName, warnAtStart, warnOfMissingListener } from './redis-warnings.j
 import { type RedisClient, runnerFor } from './runner-for.js'
 
 /** What {@link redis} takes beside the client. */
-export interface RedisOptions {
-  /**
-   * Begins all keys in Redis.
-   *
-   * @defaultValue `'sluicegate'`
-   * @example redis(client, { prefix: 'eu' })
-   */
-  readonly prefix?: string
+export interface RedisOptions extends StoreOptions {
   /**
    * On a cluster: puts several keys into one hash slot, so that `allOf` can charge them together.
    *

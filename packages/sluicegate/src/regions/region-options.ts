@@ -1,10 +1,11 @@
 import { PolicyError } from '../errors.js'
 import { checkNumber, checkOneOf, checkOptions } from '../options/option-checks.js'
+import type { SharedOptions } from '../shared/shared-options.js'
 import type { Store } from '../shared/store.js'
-import { checkedMs, type Duration } from '../time/duration.js'
+import { checkedMs } from '../time/duration.js'
 
 /** One region of budgets that several regions share. */
-export interface RegionOptions {
+export interface RegionOptions extends Pick<SharedOptions, 'timeout'> {
   /**
    * 1 to 40 letters, digits, `.`, `_` or `-`. All processes of the region give the same one, each region its own.
    *
@@ -50,13 +51,6 @@ export interface RegionOptions {
    * @example region({ name, local, home, cold: 'share' })
    */
   readonly cold?: 'home' | 'share'
-  /**
-   * How long a call to the home may take, 1 ms to 1 minute.
-   *
-   * @defaultValue `'1s'`
-   * @example region({ name, local, home, timeout: '500ms' })
-   */
-  readonly timeout?: Duration
 }
 
 const OPTIONS: readonly string[] = ['name', 'local', 'home', 'share', 'tooSmall', 'cold', 'timeout'] satisfies (keyof RegionOptions)[]

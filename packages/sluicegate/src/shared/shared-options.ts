@@ -6,7 +6,7 @@ import type { LimiterOptions } from '../limiter.js'
 import { asGiven, checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import { checkedQueueOptions } from '../queue/queue-options.js'
-import { type Clock, checkClock } from '../time/clock.js'
+import { checkClock } from '../time/clock.js'
 import { checkedMs, type Duration } from '../time/duration.js'
 import type { WatchOptions } from '../watch-options.js'
 import type { OutageMode } from './outage/local-share.js'
@@ -15,7 +15,7 @@ import type { Store } from './store.js'
 /** Options of every limiter that shares its budget with other processes. */
 export interface SharedOptions
   extends Omit<LayerOptions, 'overrides' | 'clock'>,
-    Pick<LimiterOptions, 'hotKeys' | 'maxWaiting' | 'queue'>,
+    Pick<LimiterOptions, 'maxKeys' | 'clock' | 'hotKeys' | 'maxWaiting' | 'queue'>,
     WatchOptions {
   /**
    * Where the budget is: `redis(client)`, `postgres(pool)`, `casStore(store)`, `primary()`, `durableObjects(namespace)`, `region({ ... })`.
@@ -40,13 +40,6 @@ export interface SharedOptions
    */
   readonly lease?: Duration
   /**
-   * For leases, waits and timeouts. Keys are decided by the store's clock, with which it need not agree.
-   *
-   * @defaultValue `preciseClock()`
-   * @example createLimiter(policy, { store, clock: manualClock() })
-   */
-  readonly clock?: Clock
-  /**
    * What decides in an outage: `local` a share of the budget in each process, `open` allows everything, `closed` nothing.
    *
    * @defaultValue `'local'`
@@ -62,26 +55,13 @@ export interface SharedOptions
    */
   readonly localShare?: number
   /**
-   * Timeout of a call to the backend, 1 ms to 1 minute.
+   * How long a call to the store, or from a region to the home, may take: 1 ms to 1 minute.
    *
-   * @defaultValue `'100ms'`
+   * @defaultValue `'100ms'`; of `region` `'1s'`
    * @example createLimiter(policy, { store, timeout: '50ms' })
    */
   readonly timeout?: Duration
-  /**
-   * Keys with a lease or cached denial in this process, 1 to 10,000,000. The backend decides each take of other keys.
-   *
-   * @defaultValue `100_000`
-   * @example createLimiter(policy, { store, maxKeys: 1_000_000 })
-   */
-  readonly maxKeys?: number
-  /**
-   * Policies of single keys at the backend, for all processes with this option: see `limiter.overrides`. Another process's change takes
-   * effect here within `maxAge`, 10 ms to 1 hour, default 1 s.
-   *
-   * @defaultValue `false`
-   * @example createLimiter(policy, { store, overrides: { maxAge: '200ms' } })
-   */
+  /** {@link LimiterOptions.overrides} */
   readonly overrides?: boolean | { readonly maxAge?: Duration }
 }
 

@@ -21,6 +21,17 @@ export interface Store {
   readonly [OPEN]: unknown
 }
 
+/** What a store takes of which the keys have names in a server. */
+export interface StoreOptions {
+  /**
+   * Begins all keys in the store.
+   *
+   * @defaultValue `'sluicegate'`
+   * @example redis(client, { prefix: 'eu' })
+   */
+  readonly prefix?: string
+}
+
 export function isStore(value: unknown): value is Store {
   return typeof (value as Partial<Store> | null | undefined)?.[LIMITER] === 'function'
 }

@@ -4,7 +4,7 @@ import { ONE_PLACE } from '../shared/calls/call-guard.js'
 import { CrossSlotBackend } from '../shared/calls/cross-slot-backend.js'
 import { storeOf } from '../shared/limiter-over.js'
 import type { PolicyStore, RegionStore, StoreUse } from '../shared/open-store.js'
-import type { Store } from '../shared/store.js'
+import type { Store, StoreOptions } from '../shared/store.js'
 import type { CasStore } from './cas-store.js'
 import { backendIn } from './stepping-backend.js'
 import type { StoreBackend } from './store-backend.js'
@@ -12,18 +12,7 @@ import { StoreCalls } from './store-calls.js'
 import { storeKey } from './store-key.js'
 import { StoreLanes } from './store-lanes.js'
 
-/** What {@link casStore} takes beside the store. */
-export interface CasStoreOptions {
-  /**
-   * Begins all keys in the store.
-   *
-   * @defaultValue `'sluicegate'`
-   * @example casStore(mine, { prefix: 'eu' })
-   */
-  readonly prefix?: string
-}
-
-const OPTIONS: readonly string[] = ['prefix'] satisfies (keyof CasStoreOptions)[]
+const OPTIONS: readonly string[] = ['prefix'] satisfies (keyof StoreOptions)[]
 
 /** An answer that takes this many timeouts counts as lost. */
 const LOST_AFTER = 2
@@ -40,12 +29,12 @@ const LOST_AFTER = 2
  * const limiter = createLimiter(tokenBucket({ limit: 100, window: '1s', name: 'api' }), { store: casStore(mine) })
  * const { allowed } = await limiter.take('user:42')
  */
-export function casStore(store: CasStore, options: CasStoreOptions = {}): Store {
+export function casStore(store: CasStore, options: StoreOptions = {}): Store {
   return casStoreOf(store, checkOptions(options, OPTIONS, "{ prefix: 'eu' }", 'casStore()'))
 }
 
 /** @param drift the clocks of this process and the store may differ in pace by one part in this many. */
-export function casStoreOf(store: CasStore, { prefix = 'sluicegate' }: CasStoreOptions, drift?: number): Store {
+export function casStoreOf(store: CasStore, { prefix = 'sluicegate' }: StoreOptions, drift?: number): Store {
   checkStore(store)
   if (typeof prefix !== 'string') throw new PolicyError('OPTION_INVALID', 'prefix', prefix, 'must be a string')
   return storeOf({
