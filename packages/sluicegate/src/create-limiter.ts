@@ -9,11 +9,11 @@ import type { Limiter, LimiterHandle, LimiterOptions } from './limiter.js'
 import { noteMade } from './made-in-handler.js'
 import { MOST_KEYS, type SectionOptions } from './memory/core-memory.js'
 import { checkedHandle } from './memory/handle-check.js'
-import { attachedMemoryLimiter, newMemoryLimiter, optionsIn, restoredMemoryLimiter } from './memory/memory-limiters.js'
+import { attachedMemoryLimiter, type NewMemory, newMemoryLimiter, optionsIn, restoredMemoryLimiter } from './memory/memory-limiters.js'
 import type { Snapshot } from './memory/snapshot/snapshot.js'
 import { asGiven, checkInteger, checkOptions } from './options/option-checks.js'
 import type { WithOverrides } from './overrides.js'
-import { checkedPlans, requireNoPermitPlans } from './plan-options.js'
+import { checkedPlans, planFor, requireNoPermitPlans } from './plan-options.js'
 import { checkedPolicy } from './policy/checked-policy.js'
 import type { Policy } from './policy/policy.js'
 import { withQueue } from './queue/create-queue.js'
@@ -62,7 +62,7 @@ export type AttachOptions = Pick<
 /** What {@link restoreLimiter} takes beside the snapshot. */
 export type RestoreOptions = AttachOptions & Pick<LimiterOptions, 'policies' | 'overrides'>
 
-type InnerRoom = Pick<SectionOptions, 'growTo' | 'newcomers'>
+type InnerRoom = Pick<SectionOptions, 'growTo' | 'newcomers'> & Pick<NewMemory, 'planFor'>
 
 /** Policies of single keys, kept where the state is. */
 type KeepingOverrides = { readonly overrides: true | { readonly maxAge?: Duration } }
@@ -114,7 +114,7 @@ export function limiterOf(policy: Policy, given: LimiterOptions | SharedOptions)
 /**
  * The same for parts of the library, which make limiters when they need them.
  *
- * @param room otherwise than by default: to how many keys the table grows, and what new keys without room share.
+ * @param room otherwise than by default: to how many keys the table grows, what new keys without room share, and what says plans.
  */
 export function makeLimiter<P extends Policy>(policy: P, options?: LimiterOptions, room?: InnerRoom): Limiter<AnswerOf<P>>
 export function makeLimiter(policy: Policy, given: LimiterOptions = {}, inner: InnerRoom = {}): Limiter {
@@ -124,10 +124,11 @@ export function makeLimiter(policy: Policy, given: LimiterOptions = {}, inner: I
   if (maxKeys !== undefined) checkInteger('maxKeys', maxKeys, 1, MOST_KEYS)
   if (clock !== undefined) checkClock(clock)
   if (onFull !== 'evict' && onFull !== 'deny') throw new PolicyError('OPTION_INVALID', 'onFull', onFull, "must be 'evict' or 'deny'")
-  const room = { maxKeys, ...inner, denyWhenFull: onFull === 'deny' }
+  const { planFor: said, ...space } = inner
+  const room = { maxKeys, ...space, denyWhenFull: onFull === 'deny' }
   const plans = checkedPlans(options, own)
   if (plans !== undefined) requireNoPermitPlans(plans, own)
-  const parts = { room, plans, ...checkedSizes(options) }
+  const parts = { room, planFor: said ?? (plans && ((level: Policy, key: string) => planFor(plans, level, key))), ...checkedSizes(options) }
   const limiter = layered(own, (each) => newMemoryLimiter(each, { ...parts, clock: clock ?? defaultClock(each) }), {
     ...options,
     clock: clock ?? defaultClock(own),

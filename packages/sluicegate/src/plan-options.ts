@@ -9,6 +9,12 @@ export const MOST_PLANS = 1_000
 /** Another policy for some keys of a level, by the level's name. */
 export type Plans = Readonly<Record<string, (key: string) => Policy | undefined>>
 
+/** What a function of plans says of a key that keeps the plan that it has. */
+export const SAME_PLAN = Symbol.for('sluicegate same plan')
+
+/** Another policy for a key of a level; undefined: the level's own policy. */
+export type PlanFor = (level: Policy, key: string) => Policy | typeof SAME_PLAN | undefined
+
 /** What is for single keys. */
 interface BesidePlans {
   readonly plans?: unknown

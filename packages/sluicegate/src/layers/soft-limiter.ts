@@ -5,6 +5,7 @@ import { heldAs } from '../holds/held-as.js'
 import type { OpenOptions } from '../holds/hold.js'
 import type { AnyHold } from '../holds/metered.js'
 import type { Key } from '../key.js'
+import type { Policy } from '../policy/policy.js'
 import type { InnerLimiter } from './layer.js'
 import { WITHIN } from './shadow-limiter.js'
 import { SoftWatch, type SoftWatchParts } from './soft-watch.js'
@@ -23,11 +24,11 @@ export class SoftLimiter<Answer extends Decision> extends WatchingLayer<Answer> 
   }
 
   protected seen<Made extends Decision>(key: Key, made: Made, deed: Deed): Made {
-    return this.unlessClosed(made, () => this.watch.seen(this.policyOf(key), key, made, deed !== 'look'))
+    return this.lookedAt(key, made, (policy) => this.watch.seen(policy, key, made, deed !== 'look'))
   }
 
   protected opened(key: Key, hold: AnyHold, _options: OpenOptions | undefined): AnyHold {
-    const reached = this.unlessClosed([], () => this.watch.reached(this.policyOf(key), key, hold, true))
+    const reached = this.lookedAt(key, [], (policy) => this.watch.reached(policy, key, hold, true))
     const decision = reached.length === 0 ? hold : { ...hold, soft: reached }
     const close = (cost?: number): Decision =>
       chained(hold.close(cost) as Awaitable<Decision>, (made) => this.seen(key, made, 'take')) as Decision
@@ -39,10 +40,16 @@ export class SoftLimiter<Answer extends Decision> extends WatchingLayer<Answer> 
     this.watch.close()
   }
 
-  /** Where the limiter was closed meanwhile, its answer stands. */
-  private unlessClosed<Value>(usual: Value, look: () => Value): Value {
+  /** Where the limiter was closed meanwhile, or a function of plans fails now, its answer stands. */
+  private lookedAt<Value>(key: Key, usual: Value, look: (policy: Policy) => Value): Value {
+    let policy: Policy
     try {
-      return look()
+      policy = this.policyOf(key)
+    } catch {
+      return usual
+    }
+    try {
+      return look(policy)
     } catch (error) {
       if (error instanceof StoreError) return usual
       throw error

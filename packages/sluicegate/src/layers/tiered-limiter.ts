@@ -153,7 +153,7 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> {
     const { carry } = this.parts
     return this.at(key, (limiter) => {
       const hold = limiter.open(key, options)
-      return carry === undefined ? hold : carry.follow(hold as AnyHold, () => this.limiterOf(key))
+      return carry === undefined ? hold : carry.follow(hold as AnyHold, () => this.limiterStill(key, limiter))
     })
   }
 
@@ -260,6 +260,15 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> {
   /** The limiter of the key's policy, with what the key has spent under another one. An override has its own account. */
   private limiterOf(key: Key): TierLimiter<Answer> {
     return this.holding(this.tierOf(key), key)
+  }
+
+  /** The same for what began earlier: where `policyFor` fails, the key stays where it is. */
+  private limiterStill(key: Key, before: TierLimiter<Answer>): TierLimiter<Answer> {
+    try {
+      return this.limiterOf(key)
+    } catch {
+      return this.limiters().find((limiter) => this.parts.carry?.holds(limiter, key)) ?? before
+    }
   }
 
   private holding(limiter: TierLimiter<Answer>, key: Key): TierLimiter<Answer> {

@@ -3,8 +3,7 @@ import type { Decision } from '../decision/decision.js'
 import { decidedAs, type Reservation, TAKE, WAIT } from '../decision/reservation.js'
 import type { Hold, OpenOptions } from '../holds/hold.js'
 import type { AnyHold } from '../holds/metered.js'
-import { type Key, type KeysByName, keysOf } from '../key.js'
-import type { BoundKey, ReserveOptions, WaitOptions } from '../limiter.js'
+import type { BoundKey, Key, ReserveOptions, WaitOptions } from '../limiter.js'
 import type { Duration } from '../time/duration.js'
 import { Layer, settling } from './layer.js'
 
@@ -68,11 +67,6 @@ export abstract class WatchingLayer<Answer extends Decision> extends Layer<Answe
       take: (cost = 1) => chained(bound.take(cost), (made) => this.seen(bound.key, made, 'take', cost)),
       peek: (cost) => this.looked(bound.key, bound.peek(cost)),
     })
-  }
-
-  /** The key of each policy. */
-  protected keysOf(key: Key | KeysByName): readonly string[] {
-    return keysOf(this.policyOf(key as Key), key)
   }
 
   private looked(key: Key, decision: Awaitable<Decision>): Awaitable<Decision> {

@@ -3,9 +3,10 @@ import type { Decision } from '../decision/decision.js'
 import { heldAs } from '../holds/held-as.js'
 import type { OpenOptions } from '../holds/hold.js'
 import type { AnyHold } from '../holds/metered.js'
-import type { Key } from '../key.js'
+import { type Key, keysOf } from '../key.js'
 import type { InnerLimiter } from '../layers/layer.js'
 import { type Deed, WatchingLayer } from '../layers/watching-layer.js'
+import { type Policy, policiesOf } from '../policy/policy.js'
 import type { LedgerLevel } from './ledger-record.js'
 import type { LedgerWriter, SummedWork } from './ledger-writer.js'
 
@@ -43,10 +44,19 @@ export class RecordedLimiter<Answer extends Decision> extends WatchingLayer<Answ
     })
   }
 
+  /** It is charged already, should a function of policies fail now. */
+  private policySeen(key: Key): Policy {
+    try {
+      return this.policyOf(key)
+    } catch {
+      return this.policy
+    }
+  }
+
   private levelsOf(key: Key): readonly LedgerLevel[] {
-    const { name, policies } = this.policyOf(key)
-    const keys = this.keysOf(key)
-    return (policies ?? [{ name }]).map((policy, i) => ({ policy: policy.name, key: keys[i] as string }))
+    const policy = this.policySeen(key)
+    const keys = keysOf(policy, key)
+    return policiesOf(policy).map(({ name }, i) => ({ policy: name, key: keys[i] as string }))
   }
 }
 

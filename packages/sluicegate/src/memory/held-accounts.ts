@@ -70,6 +70,10 @@ export class HeldAccounts {
     for (const account of this.accounts) account.ring = 0
   }
 
+  get holders(): readonly MemoryDecisions[] {
+    return this.accounts.map(({ decisions }) => decisions)
+  }
+
   areOf(holders: readonly MemoryDecisions[]): boolean {
     return this.accounts.every(({ decisions }, i) => decisions === holders[i])
   }

@@ -24,6 +24,7 @@ import { SharedName, WholePolicy } from './all-of-policy.js'
 import { type Hashes, hashesOf, TakesTogether } from './all-of-takes.js'
 import { high, low } from './fingerprint.js'
 import type { MemoryBooking } from './memory-bookings.js'
+import type { MemoryDecisions } from './memory-decisions.js'
 import { followKey, type HoldingLimiter, MemoryHolds } from './memory-holds.js'
 import type { MemoryHandle, MemoryLimiter } from './memory-limiter.js'
 import { jointHold, MemoryPermit } from './memory-permit-limiter.js'
@@ -110,8 +111,9 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   /** {@link take} that can be settled. */
   [TAKE](key: Key, cost = 1): Reservation {
     const own = ownKey(this.inOrder(key))
+    const of = this.partsOf(own)
     if (this.waiting.isQueued(own)) return uncharged(this.record(own, cost, this.refuse(own, cost)))
-    const booking = this.taken(own, cost)
+    const booking = this.taken(own, cost, of)
     this.record(own, cost, booking.decision)
     return reservationOf(this, booking)
   }
@@ -122,7 +124,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   wait(key: Key, options?: WaitOptions): Promise<Decision> {
     const own = ownKey(this.inOrder(key))
-    return this.waited(own, options, (given) => this.waiting.wait(own, given)).then((decision) =>
+    return this.begun(own, options, (given) => this.waiting.wait(own, given)).then((decision) =>
       this.record(own, options?.cost ?? 1, decision),
     )
   }
@@ -130,7 +132,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   /** {@link wait} that can be settled. */
   [WAIT](key: Key, options?: WaitOptions): Promise<Reservation> {
     const own = ownKey(this.inOrder(key))
-    return this.waited(own, options, (given) =>
+    return this.begun(own, options, (given) =>
       this.waiting.waited(own, given, (answer, booking) => {
         this.record(own, given?.cost ?? 1, answer)
         return booking === undefined ? uncharged(answer) : reservationOf(this, booking, answer)
@@ -156,7 +158,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   /** What work that is open here needs. */
   get holding(): HoldingLimiter {
     this.ownHolding ??= {
-      holders: (own) => this.partsOf(own).map((part) => part.decisions),
+      holders: (own, before) => (before ? this.partsStill(own, before) : this.partsOf(own)).map((part) => part.decisions),
       // Plans are asked once a step: another answer would carry a key away from what was found first.
       hashed: (own) =>
         keysFor(this.parts.length, own).map((key) => {
@@ -267,7 +269,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   // What waiting and reserving need. Nothing is booked ahead: the parts would be due at different times.
 
   book(key: Key, cost: number): AllOfBooking {
-    return this.taken(key, cost)
+    return this.taken(key, cost, this.partsStill(key))
   }
 
   redeem({ decision }: Booking): Decision {
@@ -294,13 +296,15 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   }
 
   refuse(key: Key, cost: number): Decision {
-    const decision = refusal(this.peek(key, cost))
+    const keys = keysFor(this.parts.length, key)
+    const decision = refusal(combined(this.partsStill(key).map((part, i) => part.peek(keys[i] as string, cost))))
     return this.holdsPermits ? new MemoryPermit(decision) : decision
   }
 
   /** A take that is counted and published. */
   private decided(key: Key, cost: number, hashes?: Hashes): Decision {
-    return this.record(key, cost, this.waiting.isQueued(key) ? this.refuse(key, cost) : this.taken(key, cost, hashes).decision)
+    const of = this.partsOf(key)
+    return this.record(key, cost, this.waiting.isQueued(key) ? this.refuse(key, cost) : this.taken(key, cost, of, hashes).decision)
   }
 
   private record(key: Key, cost: number, decision: Decision): Decision {
@@ -310,10 +314,9 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     return decision
   }
 
-  private taken(key: Key, cost: number, hashes?: Hashes): AllOfBooking {
+  private taken(key: Key, cost: number, of: readonly MemoryLimiter[], hashes?: Hashes): AllOfBooking {
     const tokens = checkedCost(cost)
     if (typeof key !== 'string' && hashes === undefined) keysFor(this.parts.length, key)
-    const of = this.partsOf(key)
     const { isCharged, nowUs, bookings } = this.together.take(of, key, tokens, hashes)
     return isCharged ? this.charged(key, tokens, nowUs, bookings, of) : this.denied(key, tokens, nowUs, bookings, of)
   }
@@ -342,7 +345,8 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   }
 
   private countOf(key: Key): () => number {
-    const counts = this.eachKey(key, (part, own) => part.countOf(own))
+    const keys = keysFor(this.parts.length, key)
+    const counts = this.partsStill(key).map((part, i) => part.countOf(keys[i] as string))
     return () => counts.reduce((sum, count) => (sum + count()) | 0, 0)
   }
 
@@ -360,9 +364,24 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     return this.plans === undefined ? this.parts : this.plans.of(this.parts, key)
   }
 
+  /** The same for what began earlier: a plan that cannot be known changes nothing. */
+  private partsStill(key: Key, before?: readonly MemoryDecisions[]): readonly MemoryLimiter[] {
+    return this.plans === undefined ? this.parts : this.plans.still(this.parts, key, before)
+  }
+
   /** Those of all plans, too. */
   private get all(): readonly MemoryLimiter[] {
     return this.plans === undefined ? this.parts : [...this.parts, ...this.plans.all]
+  }
+
+  /** A wait of a caller, who hears of a plan that cannot be known. */
+  private begun<Result>(key: Key, options: WaitOptions | undefined, wait: (options?: WaitOptions) => Promise<Result>): Promise<Result> {
+    try {
+      this.partsOf(key)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+    return this.waited(key, options, wait)
   }
 
   /** A wait, which goes on under the plans that its key has by then. */

@@ -21,8 +21,8 @@ import type { MemoryDecisions } from './memory-decisions.js'
 
 /** What opening holds needs of a limiter. */
 export interface HoldingLimiter {
-  /** The parts of `allOf`, or the limiter itself. */
-  holders(key: Key): readonly MemoryDecisions[]
+  /** The parts of `allOf`, or the limiter itself. @param before those of work that goes on: then a plan that cannot be known changes nothing. */
+  holders(key: Key, before?: readonly MemoryDecisions[]): readonly MemoryDecisions[]
   /** The key of each part, and its hash. */
   hashed(key: Key): readonly HashedKey[]
   /** Whether others wait for the key: neither a take nor a hold overtakes them. */
@@ -173,7 +173,7 @@ class OpenWork implements Work<'now'> {
     if (this.limiterNow === undefined || this.isClosed) return
     const { holding } = this.limiterNow() as Partial<Holder>
     if (holding === undefined) return
-    const holders = holding.holders(this.key)
+    const holders = holding.holders(this.key, this.accounts.holders)
     if (this.accounts.areOf(holders) || policiesOf(holders).some(holdsPermits)) return
     this.limiter = holding
     this.accounts = this.accounts.movedTo(holders, holding.hashed(this.key))

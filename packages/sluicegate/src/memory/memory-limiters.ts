@@ -1,7 +1,7 @@
 import { PolicyError } from '../errors.js'
 import type { Limiter, LimiterHandle } from '../limiter.js'
 import { asGiven } from '../options/option-checks.js'
-import type { Plans } from '../plan-options.js'
+import type { PlanFor } from '../plan-options.js'
 import { type Algorithm, changedPolicy, type Policy } from '../policy/policy.js'
 import { numbersOf } from '../policy/policy-numbers.js'
 import { type Clock, checkClock, clockFromHandle } from '../time/clock.js'
@@ -36,13 +36,13 @@ import { invalidSnapshot, type Snapshot } from './snapshot/snapshot.js'
 export interface NewMemory extends Pick<MemoryLimiterParts, 'clock' | 'hotKeys' | 'maxWaiting'> {
   readonly room: SectionOptions
   /** Of an `allOf`: other policies for some keys of its levels. */
-  readonly plans?: Plans | undefined
+  readonly planFor?: PlanFor | undefined
 }
 
 const ROOM: readonly string[] = ['denyWhenFull', 'maxKeys', 'growTo', 'newcomers'] satisfies (keyof SectionOptions)[]
 
 /** A limiter in its own memory. */
-export function newMemoryLimiter(policy: Policy, { room: given, plans, ...parts }: NewMemory): Limiter {
+export function newMemoryLimiter(policy: Policy, { room: given, planFor, ...parts }: NewMemory): Limiter {
   const room = asGiven(given, ROOM)
   const { policies = [policy], name, algorithm } = policy
   const places: Place[] = []
@@ -51,7 +51,7 @@ export function newMemoryLimiter(policy: Policy, { room: given, plans, ...parts 
   }
   const made = limitersIn(places, room, randomSecret(), { ...parts, hotKeys: algorithm === 'all-of' ? 0 : parts.hotKeys })
   if (algorithm !== 'all-of') return made.limiters[0] as Limiter
-  return new MemoryAllOfLimiter({ ...parts, parts: made.limiters, name, plans: plans && new PlannedParts(plans, made.add) })
+  return new MemoryAllOfLimiter({ ...parts, parts: made.limiters, name, plans: planFor && new PlannedParts(planFor, made.add) })
 }
 
 /** A section, and what it is laid out for. */
@@ -81,7 +81,7 @@ function limitersIn(
   places: readonly Place[],
   room: SectionOptions,
   secret: readonly [number, number],
-  parts: Omit<NewMemory, 'room' | 'plans'>,
+  parts: Omit<NewMemory, 'room' | 'planFor'>,
 ): LimitersTogether {
   const bytes = pagesOf(places.at(-1)?.section.end ?? 0) * PAGE_BYTES
   const memory = memoryOf(bytes)

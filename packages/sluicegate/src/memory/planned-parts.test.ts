@@ -299,3 +299,47 @@ test('work of a hundred plans is open at the same time: no plan takes the memory
   assert.deepEqual(refused, [])
   limiter.close()
 })
+
+/** Of a function of plans, and the same as `policyFor` of single keys. */
+const FAULTY = [
+  ['plans', ['acme', 'math', 'ada'], (planOf: () => Policy | undefined) => ({ plans: { team: planOf } })],
+  ['policyFor', 'ada', (policyFor: () => Policy | undefined) => ({ policyFor })],
+] as const
+const BROKEN: Readonly<Record<string, () => unknown>> = {
+  'that throws': () => {
+    throw new Error('no such customer')
+  },
+  'that returns nonsense': () => ({ limit: 5 }),
+  'that returns a promise': async () => PRO,
+}
+
+for (const [option, key, optionsOf] of FAULTY) {
+  for (const [how, broken] of Object.entries(BROKEN)) {
+    test(`${option} ${how}: take, open and wait say so, and open work goes on under the plan that its key has`, async () => {
+      const clock = manualClock(START_MS)
+      let planOf: () => unknown = () => PRO
+      const own = option === 'plans' ? OWN : fixedWindow({ limit: 5, window: '1h' })
+      const options = { clock, ...optionsOf(() => planOf() as Policy), soft: ['50%'] }
+      const limiter = createLimiter(own, { ...options, soft: option === 'plans' ? { team: ['50%'] } : ['50%'] } as object)
+      const work = limiter.open(key, { expect: 2 })
+      const unused = limiter.open(key, { expect: 1, ttl: '5s' })
+      const waits = limiter.open(key, { expect: 1, over: 'wait' })
+      planOf = broken
+      const clear = /no such customer|plans\.team: |policyFor: /
+      assert.throws(() => limiter.take(key), clear)
+      assert.throws(() => limiter.open(key), clear)
+      await assert.rejects(limiter.wait(key), clear)
+      assert.deepEqual([work.held, work.add(1), work.held, work.affordable(1)], [2, true, 1, 5])
+      assert.equal(work.add(4), true)
+      assert.deepEqual([work.used, work.add(3)], [5, false])
+      const waiting = waits.add(3)
+      assert.equal(unused.held, 1)
+      unused.close()
+      assert.equal(await waiting, true)
+      assert.equal(work.close(6).remaining, 0)
+      planOf = () => PRO
+      assert.equal(limiter.peek(key).remaining, 0)
+      limiter.close()
+    })
+  }
+}

@@ -1,9 +1,10 @@
 import { PolicyError } from '../errors.js'
 import { type Key, keysFor } from '../key.js'
-import { MOST_PLANS, type Plans, planFor, planUnder } from '../plan-options.js'
+import { MOST_PLANS, type PlanFor, planUnder, SAME_PLAN } from '../plan-options.js'
 import type { Policy } from '../policy/policy.js'
 import { WholePolicy } from './all-of-policy.js'
 import { carryPart } from './carried-key.js'
+import type { MemoryDecisions } from './memory-decisions.js'
 import type { MemoryLimiter } from './memory-limiter.js'
 
 /**
@@ -11,7 +12,7 @@ import type { MemoryLimiter } from './memory-limiter.js'
  * it finds it in that of its plan by then, with what it has spent, its block, and what is held.
  */
 export class PlannedParts {
-  private readonly plans: Plans
+  private readonly planFor: PlanFor
   private readonly make: (policy: Policy) => MemoryLimiter
   /** By the part of the level's own policy. */
   private readonly levels = new Map<MemoryLimiter, PlansOfLevel>()
@@ -19,8 +20,8 @@ export class PlannedParts {
   private made = 0
 
   /** @param make makes a table in the memory of the others. */
-  constructor(plans: Plans, make: (policy: Policy) => MemoryLimiter) {
-    this.plans = plans
+  constructor(planFor: PlanFor, make: (policy: Policy) => MemoryLimiter) {
+    this.planFor = planFor
     this.make = make
   }
 
@@ -30,9 +31,26 @@ export class PlannedParts {
     return own.map((part, i) => this.partOf(part, keys[i] as string))
   }
 
+  /**
+   * The same for what began earlier: where a function fails, a key stays where it is.
+   *
+   * @param before where it was, should it owe and hold nothing.
+   * @throws {PolicyError} `KEY_INVALID`
+   */
+  still(own: readonly MemoryLimiter[], key: Key, before: readonly MemoryDecisions[] = []): readonly MemoryLimiter[] {
+    const keys = keysFor(own.length, key)
+    return own.map((part, i) => {
+      try {
+        return this.partOf(part, keys[i] as string)
+      } catch {
+        return this.place(part, keys[i] as string, before[i])
+      }
+    })
+  }
+
   /** Names the parts of a key among all of them. */
   nameOf(own: readonly MemoryLimiter[], key: Key): string {
-    return nameOfAll(this.of(own, key))
+    return nameOfAll(this.still(own, key))
   }
 
   /** The policies of a key as one of that name: the same object as long as they are the same. */
@@ -55,7 +73,8 @@ export class PlannedParts {
 
   private partOf(own: MemoryLimiter, key: string): MemoryLimiter {
     const level = own.policyOf()
-    const plan = planFor(this.plans, level, key)
+    const plan = this.planFor(level, key)
+    if (plan === SAME_PLAN) return this.place(own, key)
     let known = this.levels.get(own)
     if (known === undefined) {
       if (plan === undefined) return own
@@ -65,6 +84,12 @@ export class PlannedParts {
     const part = plan === undefined ? own : known.of(level, plan, (policy) => this.another(plan, policy))
     if (!part.hasKey(key)) carryPart([own, ...known.all], part, key)
     return part
+  }
+
+  /** Where a key is. */
+  private place(own: MemoryLimiter, key: string, before?: MemoryDecisions): MemoryLimiter {
+    const all = [own, ...(this.levels.get(own)?.all ?? [])]
+    return all.find((part) => part.hasKey(key)) ?? all.find(({ decisions }) => decisions === before) ?? own
   }
 
   private another(plan: Policy, policy: Policy): MemoryLimiter {
