@@ -167,13 +167,14 @@ export function guessFormat(line: Buffer, known: KnownFormat = {}, mostPrefixes 
 }
 
 function isReadBy(format: string, line: Buffer, time: LineTemplate | undefined): boolean {
-  if ((format === 'json') !== (line[0] === 0x7b) && (format === 'json' || KNOWN.has(format))) return false
+  const known = KNOWN.get(format)
+  if ((format === 'json') !== (line[0] === 0x7b) && (format === 'json' || known !== undefined)) return false
   try {
     // Each variable of a known format is looked for: the common format reads a line of the combined one, too.
-    const needed = KNOWN.has(format) ? new LineFormat(KNOWN.get(format) as string).names : []
+    const needed = known === undefined ? [] : new LineFormat(known).names
     return logReader(format, needed, time).read(line, 0, line.length) === true
   } catch (error) {
-    if (error instanceof UsageError && KNOWN.has(format)) return false
+    if (error instanceof UsageError && known !== undefined) return false
     throw error
   }
 }

@@ -177,9 +177,9 @@ function reserveSeen(
     const failed = results.find((result) => result !== undefined && 'error' in result)
     const made = results.map((result) => (result !== undefined && 'value' in result ? result.value : undefined))
     const decisions = parts.map((part, i) => shadowed(part, made[i]?.decision ?? (seen[i] as Decision)))
-    const held = made.flatMap((reservation, i) => (isHeld(reservation) ? [{ part: parts[i] as TakePart, reservation }] : []))
+    const held = made.flatMap((reservation, i) => (isReserved(reservation) ? [{ part: parts[i] as TakePart, reservation }] : []))
     if (failed === undefined && passes(decisions)) {
-      return { decisions: parts.map((part, i) => countPart(part, decisions[i] as Decision, isHeld(made[i]))), held }
+      return { decisions: parts.map((part, i) => countPart(part, decisions[i] as Decision, isReserved(made[i]))), held }
     }
     const cancelled = answersOf(held, ({ reservation }) => attempt(() => reservation.cancel()))
     return whenDone(cancelled, () => {
@@ -196,7 +196,7 @@ function reserved({ policy, key, cost, priority }: TakePart, heldMs: number | un
   return { decision: work.decision, settle: (actualCost) => work.close(actualCost), cancel: () => work.close(undefined) }
 }
 
-function isHeld(reservation: ServedReservation | undefined): reservation is ServedReservation {
+function isReserved(reservation: ServedReservation | undefined): reservation is ServedReservation {
   return reservation?.decision.allowed === true
 }
 

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../bounded-map.js'
 import { makeLimiter } from '../create-limiter.js'
 import { keysUnder } from '../key.js'
 import type { Key, LimiterOptions } from '../limiter.js'
@@ -34,7 +35,7 @@ export class ObjectPolicy extends OwnedPolicy {
   /** Where its keys are stored. */
   readonly stored: StoredKeys
   /** Of the limiters that use it, by their ids; the last used at the end. */
-  private readonly sessions = new Map<string, OwnerSession>()
+  private readonly sessions = new BoundedMap<string, OwnerSession>(MOST_SENDERS)
 
   /** @param entries what is stored. */
   constructor(policy: Policy, options: ObjectPolicyOptions, stored: StoredKeys, entries: ReadonlyMap<string, unknown>) {
@@ -58,9 +59,7 @@ export class ObjectPolicy extends OwnedPolicy {
   private sessionOf(sender: string): OwnerSession {
     const { sessions } = this
     const session = sessions.get(sender) ?? new OwnerSession(this)
-    sessions.delete(sender)
     sessions.set(sender, session)
-    if (sessions.size > MOST_SENDERS) sessions.delete(sessions.keys().next().value as string)
     return session
   }
 

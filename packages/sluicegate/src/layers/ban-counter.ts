@@ -1,4 +1,5 @@
 import type { BanRule } from '../ban-options.js'
+import { BoundedMap } from '../bounded-map.js'
 import type { Decision } from '../decision/decision.js'
 import { bans } from '../decision/diagnostics.js'
 import { PolicyError } from '../errors.js'
@@ -26,10 +27,7 @@ export class BanCounter {
   private readonly clock: Clock
   /** One take per denial. A key is reset when its last token is taken, so this limiter never denies. */
   private readonly denials: Limiter
-  /** In the order of their bans. */
-  private readonly banned = new Map<string, Ban>()
-  /** Kept: a new iterator would pass the place of each that was removed. */
-  private readonly oldest = this.banned.keys()
+  private readonly banned = new BoundedMap<string, Ban>(MOST_BANNED)
   private isOpen = true
 
   constructor(rule: BanRule, clock: Clock) {
@@ -67,7 +65,7 @@ export class BanCounter {
     const { forMs, factor, maxMs } = this.rule
     const before = last !== undefined && nowMs - last.sinceMs < 2 * maxMs ? last.bans : 0
     const lengthMs = Math.min(maxMs, forMs * factor ** before)
-    this.note(key, { bans: before + 1, sinceMs: nowMs, untilMs: nowMs + lengthMs })
+    this.banned.set(key, { bans: before + 1, sinceMs: nowMs, untilMs: nowMs + lengthMs })
     return lengthMs
   }
 
@@ -111,12 +109,6 @@ export class BanCounter {
     this.isOpen = false
     this.banned.clear()
     this.denials.close()
-  }
-
-  private note(key: string, ban: Ban): void {
-    this.banned.delete(key)
-    if (this.banned.size >= MOST_BANNED) this.banned.delete(this.oldest.next().value as string)
-    this.banned.set(key, ban)
   }
 }
 

@@ -17,10 +17,13 @@ interface Besides {
   handle(): LimiterHandle
   snapshot(): Uint8Array
   shards(n?: number): unknown
+  /** Those of levels, whose policies depend on the key. */
+  readonly plans?: unknown
+  policyOf?(key: Key): Policy
 }
 
 /** A limiter in memory or over a store. */
-export type InnerLimiter<Answer extends Decision = Decision> = LimiterVerbs<Answer> & Pick<Besides, 'stats'>
+export type InnerLimiter<Answer extends Decision = Decision> = LimiterVerbs<Answer> & Pick<Besides, 'stats' | 'plans' | 'policyOf'>
 
 /**
  * A limiter around an inner one, whose answers come when the inner one's do: in memory at once. Verbs without a key go to the inner limiter
@@ -97,17 +100,10 @@ export abstract class Layer<Answer extends Decision> extends QueuedLimiter imple
   }
 }
 
-/** A limiter with other policies for some keys. */
-interface Planned {
-  readonly plans: unknown
-  policyOf(key: Key): Policy
-}
-
 /** The policy of a limiter for a key. */
-export function policyIn(limiter: Pick<InnerLimiter, 'policy'>, key: Key): Policy {
-  if (limiter instanceof Layer) return limiter.policyOf(key)
-  const { plans, policy } = limiter as Pick<InnerLimiter, 'policy'> & Partial<Planned>
-  return plans === undefined ? policy : (limiter as unknown as Planned).policyOf(key)
+export function policyIn(limiter: Pick<InnerLimiter, 'policy' | 'plans' | 'policyOf'>, key: Key): Policy {
+  const dependsOnKey = limiter instanceof Layer || limiter.plans !== undefined
+  return (dependsOnKey ? limiter.policyOf?.(key) : undefined) ?? limiter.policy
 }
 
 /** A limiter of this library, whose takes can be settled. */

@@ -1,4 +1,5 @@
 import { type Awaitable, isPromise } from '../awaitable.js'
+import { BoundedMap } from '../bounded-map.js'
 import { type Decision, isListed } from '../decision/decision.js'
 import { softLimits } from '../decision/diagnostics.js'
 import { StoreError } from '../errors.js'
@@ -43,7 +44,7 @@ export class SoftWatch {
   private readonly parts: SoftWatchParts
   private readonly announcers = new Map<string, Announcer>()
   /** Until when each is known to be announced. */
-  private readonly known = new Map<string, number>()
+  private readonly known = new BoundedMap<string, number>(MOST_KNOWN)
 
   constructor(parts: SoftWatchParts) {
     this.parts = parts
@@ -95,10 +96,10 @@ export class SoftWatch {
     const id = `${level.name}\n${threshold}\n${key}`
     const nowMs = this.parts.clock.nowMs()
     if (nowMs < (this.known.get(id) ?? Number.NEGATIVE_INFINITY)) return
-    this.note(id, nowMs + AGAIN_MS)
+    this.known.set(id, nowMs + AGAIN_MS)
     const decided = ({ allowed, source, retryAfterMs, resetAfterMs }: Decision): void => {
       if (source === 'outage') return
-      this.note(id, nowMs + (allowed ? resetAfterMs : retryAfterMs))
+      this.known.set(id, nowMs + (allowed ? resetAfterMs : retryAfterMs))
       if (allowed) this.publish({ policy: level.name, key, threshold, limit: level.burst, used, decision: part })
     }
     const failed = (error: unknown): void => {
@@ -128,12 +129,6 @@ export class SoftWatch {
     const made = this.parts.make(policy)
     this.announcers.set(policy.name, made)
     return made
-  }
-
-  private note(id: string, untilMs: number): void {
-    this.known.delete(id)
-    if (this.known.size >= MOST_KNOWN) this.known.delete(this.known.keys().next().value as string)
-    this.known.set(id, untilMs)
   }
 }
 

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../bounded-map.js'
 import { RateDecoder } from '../decision/decision-decoder.js'
 import type { Policy } from '../policy/policy.js'
 import { leftOf, type MemoryBooking } from './memory-bookings.js'
@@ -25,12 +26,10 @@ interface Move<To> {
 
 /** Where keys of a limiter went, so that what is given back of an earlier charge finds them. Of a key that came back nothing from before is returned. */
 export class KeyMoves<To> {
-  private readonly byKey = new Map<string, Move<To> | { readonly to: undefined; readonly atUs: number }>()
+  private readonly byKey = new BoundedMap<string, Move<To> | { readonly to: undefined; readonly atUs: number }>(MOST_KEYS)
 
   left(key: string, move: Move<To>): void {
-    this.byKey.delete(key)
     this.byKey.set(key, move)
-    if (this.byKey.size > MOST_KEYS) this.byKey.delete(this.byKey.keys().next().value as string)
   }
 
   cameBack(key: string): void {

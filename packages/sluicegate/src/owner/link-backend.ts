@@ -26,7 +26,7 @@ export class LinkBackend implements Backend {
     switch (operation.verb) {
       case 'take':
         // With a receipt, which a reservation for now has.
-        if (operation.isHeld) return this.execute({ ...operation, verb: 'reserve', maxWaitUs: 0 })
+        if (operation.canSettle) return this.execute({ ...operation, verb: 'reserve', maxWaitUs: 0 })
         break
       case 'reserve': {
         const most = Math.min(Math.floor(operation.maxWaitUs), Number.MAX_SAFE_INTEGER)
@@ -38,7 +38,7 @@ export class LinkBackend implements Backend {
       case 'heartbeat':
         return { done: numbersIn(await link.request(requestOf(operation)), 1)[0] === 1 }
       case 'hold':
-        if (operation.record !== undefined) throw withoutHolds('the primary')
+        if (operation.record !== undefined) throw withoutHolds('the owner')
         return heldIn(await link.request(requestOf(operation)), policy)
     }
     const decision = decisionIn(await link.request(requestOf(operation)), policy)

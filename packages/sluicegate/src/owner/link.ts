@@ -101,5 +101,5 @@ export abstract class Link {
 /** The owner's refusal keeps its code; any other error is an outage. */
 function errorIn([code, message]: readonly unknown[]): StoreError {
   const known = code === 'CONTENTION' || code === 'TABLE_FULL' ? code : 'OUTAGE'
-  return new StoreError(known, `the primary: ${code}: ${message}`)
+  return new StoreError(known, `the owner: ${code}: ${message}`)
 }

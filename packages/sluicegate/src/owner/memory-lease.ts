@@ -25,7 +25,7 @@ export interface MemoryLease {
 }
 
 /**
- * The policy under which the primary keeps a leased one, so that a token spent at the end of its lease stays within the policy. A log counts
+ * The policy under which an owner keeps a leased one, so that a token spent at the end of its lease stays within the policy. A log counts
  * each request for a lease longer; a rate leaves room for it with each lease; windows count when they lease.
  */
 export function policyUnderLease(policy: Policy, leaseUs: number): Policy {

@@ -186,7 +186,7 @@ function receivedTime(time: number): number {
 /** The numbers that an answer is expected to be. */
 export function numbersIn(answer: readonly unknown[], atLeast: number): readonly number[] {
   if (answer.length >= atLeast && answer.every((item) => typeof item === 'number')) return answer as readonly number[]
-  throw new StoreError('OUTAGE', 'the primary gave an answer that cannot be read')
+  throw new StoreError('OUTAGE', 'the owner gave an answer that cannot be read')
 }
 
 /** Numbers for each policy: allowed, limit, remaining, retry-after and reset-after in milliseconds, and tokens spent beyond the burst or 0. */
@@ -215,7 +215,7 @@ export function fullAfterMs(answer: readonly unknown[]): number | undefined {
   return afterMs
 }
 
-/** Decodes the decision that the primary made under `policy`. */
+/** Decodes the decision that the owner made under `policy`. */
 export function decisionIn(answer: readonly unknown[], policy: Policy): Decision {
   const policies = policiesOf(policy)
   const numbers = numbersIn(answer, NUMBERS * policies.length)
@@ -257,7 +257,7 @@ export function grantIn(answer: readonly unknown[], policy: Policy, least: numbe
   }
 }
 
-/** A rate gives one token after another, a fixed window all at once. For others only the primary knows: more tokens take as long, or longer. */
+/** A rate gives one token after another, a fixed window all at once. For others only the owner knows: more tokens take as long, or longer. */
 function untilFreeIn(policy: Policy, untilFreeUs: number, least: number): Grant['untilFreeFor'] {
   const { limit, windowMs } = policy
   const isOfRate = isRate(policy)

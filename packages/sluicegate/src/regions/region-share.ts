@@ -169,10 +169,10 @@ export class RegionShare {
     const answer = await this.whole.execute(verb === 'take' ? operation : { ...operation, maxWaitUs: 0 }, signal)
     if (!answer.done) return inOutage(answer)
     this.admitted(key, cost, answer.decision)
-    const isHeld = verb === 'reserve' || operation.isHeld === true
+    const canSettle = verb === 'reserve' || operation.canSettle === true
     const { decision, receipt } = answer
-    const own = isHeld && receipt !== undefined && !this.isOfPermits ? new ShareReceipt(receipt) : undefined
-    return inOutage({ ...answer, ...(isHeld && decision && { decision: passed(decision) }), receipt: own })
+    const own = canSettle && receipt !== undefined && !this.isOfPermits ? new ShareReceipt(receipt) : undefined
+    return inOutage({ ...answer, ...(canSettle && decision && { decision: passed(decision) }), receipt: own })
   }
 
   /**

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { createLimiter } from '../create-limiter.js'
 import { fixedWindow } from '../index.js'
 import { casStore } from '../store/index.js'
-import { StoreCalls } from '../store/store-calls.js'
+import { TimedStore } from '../store/timed-store.js'
 import { memoryStore } from '../store-testing/index.js'
 import { preciseClock } from '../time/clock.js'
 import { region } from './index.js'
@@ -13,7 +13,7 @@ const HOME = { isScarce: false, least: 1, deniedUs: 0, blockedUs: 0, rest: 0, fu
 const DRAW = { want: 1, least: 1, demand: 1, leadUs: 250_000, foreseenUs: 0 }
 
 test('two processes that draw at once from a store that compares and swaps draw each token once; a look takes none', async () => {
-  const calls = new StoreCalls(memoryStore(), preciseClock(), 10_000)
+  const calls = new TimedStore(memoryStore(), preciseClock(), 10_000)
   const [a, b] = [1, 2].map(() => new StoredPool(calls, (key) => `pool:${key}`)) as [StoredPool, StoredPool]
   const { nowUs, claimedUs } = await a.draw('k', DRAW)
   const claims = await Promise.all([a, b].map((pool) => pool.claim('k', { claimedUs, claimUs: 1_000_000 })))

@@ -196,11 +196,11 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
       : bookedBy(operation, await this.parts.fallback.execute(operation))
     const { allowed, decision, waitUs } = booked
     // One that was decided in an outage holds nothing at the backend: nothing of it comes back.
-    const isHeld = canComeBack(booked)
-    if (isHeld) account.charges.push(booked)
+    const isCharged = canComeBack(booked)
+    if (isCharged) account.charges.push(booked)
     this.decisions.record(own, tokens, { ...decision, allowed })
-    const waitMs = isHeld ? Math.ceil(waitUs / 1000) : decision.retryAfterMs
-    return new LaterReservation(decision, allowed, waitMs, tokens, isHeld ? account : undefined)
+    const waitMs = isCharged ? Math.ceil(waitUs / 1000) : decision.retryAfterMs
+    return new LaterReservation(decision, allowed, waitMs, tokens, isCharged ? account : undefined)
   }
 
   async open(key: Key | KeysByName, options: OpenOptions = {}): Promise<Hold<Awaitable<boolean>, 'later'>> {
@@ -311,7 +311,7 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
 
   /** A take at the backend that can be settled. */
   private async takenAt(key: Key, cost: number, account: StoreAccount): Promise<Decision> {
-    const operation = { verb: 'take', key, cost, id: newOperationId(), isHeld: true } as const
+    const operation = { verb: 'take', key, cost, id: newOperationId(), canSettle: true } as const
     const answer = await this.parts.fallback.execute(operation)
     const booked = bookedBy(operation, answer)
     if (canComeBack(booked)) account.charges.push(booked)

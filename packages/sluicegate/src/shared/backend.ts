@@ -9,7 +9,7 @@ import { onceInProcess } from '../once-in-process.js'
  *
  * | verb | effect |
  * | --- | --- |
- * | `take` | charges `cost` if it passes now; with `isHeld` it answers as `reserve` does, with a receipt for `giveBack` |
+ * | `take` | charges `cost` if it passes now; with `canSettle` it answers as `reserve` does, with a receipt for `giveBack` |
  * | `peek` | changes nothing; with `isAtHome` a region does not answer by the tokens that it holds |
  * | `refund`, `penalize` | gives back, or charges, `tokens` |
  * | `charge` | `penalize` with a number of tokens for each policy, some of them 0 |
@@ -40,7 +40,7 @@ export interface TakeOperation {
   readonly key: Key
   readonly cost: number
   readonly id: number
-  readonly isHeld?: boolean
+  readonly canSettle?: boolean
   readonly demand?: number | undefined
 }
 
@@ -151,7 +151,7 @@ export interface OpenHold {
   readonly state?: unknown
 }
 
-/** What an operation has charged, of which some may come back: a reservation or held take, or tokens of a grant. */
+/** What an operation has charged, of which some may come back: a reservation, a take that can be settled, or tokens of a grant. */
 export type Charge = Booked | Granted
 
 /** What came of an {@link Operation}. */
@@ -164,7 +164,7 @@ export interface Answer {
   readonly waitUs?: number
   /** Of `reserve`: of two reservations of a key the later one has the larger number. */
   readonly order?: number
-  /** Of `reserve` and held takes: what the backend needs for `giveBack`. Opaque to everything else. */
+  /** Of `reserve` and takes with `canSettle`: what the backend needs for `giveBack`. Opaque to everything else. */
   readonly receipt?: unknown
   /** Of `hold`. */
   readonly hold?: OpenHold
@@ -224,10 +224,10 @@ export function decisionOf({ decision }: Answer): Decision {
   return decision
 }
 
-/** The decision of a take: one that is held answers with the state after it, which may deny the next take. */
-export function takenBy({ isHeld }: { readonly isHeld?: boolean }, answer: Answer): Decision {
+/** The decision of a take: one that can be settled answers with the state after it, which may deny the next take. */
+export function takenBy({ canSettle }: { readonly canSettle?: boolean }, answer: Answer): Decision {
   const decision = decisionOf(answer)
-  return isHeld && answer.done && decision.source !== 'outage' ? passed(decision) : decision
+  return canSettle && answer.done && decision.source !== 'outage' ? passed(decision) : decision
 }
 
 /** The decision of a take that passed, for the state that it left. */

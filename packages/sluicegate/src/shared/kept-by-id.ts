@@ -1,16 +1,17 @@
+import { BoundedMap } from '../bounded-map.js'
+
 /** Entries checked for each new one, so that ended ones do not add up. */
 const LOOKED_AT = 2
 
 /** Values by the ids of the calls that made them, each for a time. Beyond `most` the oldest is forgotten. */
 export class KeptById<Value> {
-  private readonly entries = new Map<number, { readonly value: Value; untilUs: number }>()
+  private readonly entries: BoundedMap<number, { readonly value: Value; untilUs: number }>
   /** Kept between calls: a new iterator would pass the place of every deleted entry again. */
-  private sweep = this.entries.entries()
-  private readonly oldest = this.entries.keys()
-  private readonly most: number
+  private sweep: Iterator<readonly [number, { readonly untilUs: number }]>
 
   constructor(most: number) {
-    this.most = most
+    this.entries = new BoundedMap(most)
+    this.sweep = this.entries.entries()
   }
 
   get(id: unknown): Value | undefined {
@@ -23,7 +24,6 @@ export class KeptById<Value> {
       const [oldId, old] = this.next()
       if (old.untilUs <= nowUs) this.entries.delete(oldId)
     }
-    if (this.entries.size >= this.most) this.entries.delete(this.oldest.next().value as number)
     this.entries.set(id, { value, untilUs })
   }
 

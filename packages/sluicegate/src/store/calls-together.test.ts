@@ -8,8 +8,8 @@ import { CallsTogether } from './calls-together.js'
 import { casStore, casStoreOf } from './cas.js'
 import type { CasStep, CasStore } from './cas-store.js'
 import { KnownStates } from './known-states.js'
-import { StepCalls } from './step-calls.js'
-import { StoreCalls } from './store-calls.js'
+import { StepsTogether } from './steps-together.js'
+import { TimedStore } from './timed-store.js'
 
 /** Calls that are answered when the test says so. */
 function held() {
@@ -171,7 +171,7 @@ test('a key that others kept locked is asked for alone, and with others again a 
       return outcomes.map((outcome, i) => (isLocked && asked[i]?.[0]?.key === 'locked' ? 'busy' : outcome))
     },
   }
-  const calls = new StepCalls(new StoreCalls(store, clock, 5000))
+  const calls = new StepsTogether(new TimedStore(store, clock, 5000))
   const ask = (key: string, signal?: AbortSignal) => calls.ask([takeOf(key)], () => undefined, signal)
   const found = async (): Promise<void> => {
     isLocked = true

@@ -5,9 +5,6 @@ const MOST_TOGETHER = 256
 /** Calls under way beyond which others wait and go together. More would wait for the processors of the store. */
 const MOST_UNDER_WAY = 4
 
-/** Sends some calls at once, and gives their answers in order. `signal`: of a call that is alone. */
-export type SendTogether<Call, Answer> = (calls: readonly Call[], signal: CancelSignal | undefined) => Promise<readonly Answer[]>
-
 interface Waiting<Call, Answer> {
   readonly call: Call
   readonly signal: CancelSignal | undefined
@@ -20,13 +17,17 @@ interface Waiting<Call, Answer> {
  * are under way, go together. Two calls for one key never do.
  */
 export class CallsTogether<Call, Answer> {
-  private readonly send: SendTogether<Call, Answer>
+  private readonly send: (calls: readonly Call[], signal: CancelSignal | undefined) => Promise<readonly Answer[]>
   private readonly keyOf: (call: Call) => string
   private waiting: Waiting<Call, Answer>[] = []
   private underWay = 0
   private isPlanned = false
 
-  constructor(send: SendTogether<Call, Answer>, keyOf: (call: Call) => string) {
+  /** @param send gives the answers in the order of the calls; `signal` is that of a call that is alone. */
+  constructor(
+    send: (calls: readonly Call[], signal: CancelSignal | undefined) => Promise<readonly Answer[]>,
+    keyOf: (call: Call) => string,
+  ) {
     this.send = send
     this.keyOf = keyOf
   }

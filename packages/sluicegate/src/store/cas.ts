@@ -8,9 +8,9 @@ import type { Store, StoreOptions } from '../shared/store.js'
 import type { CasStore } from './cas-store.js'
 import { backendIn } from './stepping-backend.js'
 import type { StoreBackend } from './store-backend.js'
-import { StoreCalls } from './store-calls.js'
 import { storeKey } from './store-key.js'
 import { StoreLanes } from './store-lanes.js'
+import { TimedStore } from './timed-store.js'
 
 const OPTIONS: readonly string[] = ['prefix'] satisfies (keyof StoreOptions)[]
 
@@ -40,7 +40,7 @@ export function casStoreOf(store: CasStore, { prefix = 'sluicegate' }: StoreOpti
   return storeOf({
     name: store.name,
     open: (use) => {
-      const lanes = new StoreLanes(new StoreCalls(store, use.clock, use.timeoutMs * LOST_AFTER, drift))
+      const lanes = new StoreLanes(new TimedStore(store, use.clock, use.timeoutMs * LOST_AFTER, drift))
       const regionStore = (region: string): RegionStore => ({
         pools: { calls: lanes.calls, keyOf: (policy, key) => storeKey(`${prefix}@${region}@pool`, policy, key) },
         connect: under(store, lanes, `${prefix}@${region}`, { ...use, isHome: true }).connect,

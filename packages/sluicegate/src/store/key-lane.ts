@@ -4,8 +4,8 @@ import type { CallerSignal } from '../shared/backend.js'
 import type { CasState, CasSwap } from './cas-store.js'
 import type { KeySession, Ran } from './key-session.js'
 import type { KnownStates } from './known-states.js'
-import type { StoreCalls } from './store-calls.js'
 import { damaged, decodedValue, encodedValue, NO_VALUE, type StoredValue, wasWritten, writesAfter } from './stored-value.js'
+import type { TimedStore } from './timed-store.js'
 import type { WriteId, WriteIds } from './write-ids.js'
 import type { SwapEnd, WriterTurns } from './writer-turns.js'
 
@@ -61,7 +61,7 @@ interface Attempt {
 
 /** What lanes have in common. */
 export interface LaneParts {
-  readonly calls: StoreCalls
+  readonly calls: TimedStore
   readonly known: KnownStates
   readonly turns: WriterTurns
   /** One key is written by one lane at a time. */

@@ -205,7 +205,7 @@ export class KeySession {
     }
     switch (operation.verb) {
       case 'take':
-        return this.charged(operation.cost, 0, operation.isHeld === true)
+        return this.charged(operation.cost, 0, operation.canSettle === true)
       case 'reserve':
         return this.charged(operation.cost, operation.maxWaitUs, true)
       case 'peek':
@@ -252,10 +252,10 @@ export class KeySession {
       case 'reserve': {
         const foreseen = this.beside(operation.cost)
         if (!foreseen.allowed) return { answer: { done: false, decision: foreseen } }
-        const isHeld = operation.verb === 'reserve' || operation.isHeld === true
-        const ran = this.charged(operation.cost, 0, isHeld)
+        const canSettle = operation.verb === 'reserve' || operation.canSettle === true
+        const ran = this.charged(operation.cost, 0, canSettle)
         const decision = this.beside(1)
-        const taken = isHeld || !ran.answer.done ? decision : passed(decision)
+        const taken = canSettle || !ran.answer.done ? decision : passed(decision)
         return { ...ran, answer: { ...ran.answer, decision: ran.answer.done ? taken : refusal(decision) } }
       }
       default: {
@@ -408,7 +408,7 @@ export class KeySession {
     return decision
   }
 
-  private charged(cost: number, maxWaitUs: number, isHeld: boolean): Ran {
+  private charged(cost: number, maxWaitUs: number, canSettle: boolean): Ran {
     const { limiter } = this
     const most = this.policy.policies === undefined ? Math.min(maxWaitUs, Number.MAX_SAFE_INTEGER) : 0
     const booking = limiter.book(ONE_KEY, cost, most / 1000)
@@ -418,7 +418,7 @@ export class KeySession {
       if (!allowed || !holdsPermits(this.policies[i] as Policy)) return undefined
       return { given: part.core.givenPermit(), untilUs: part.core.givenUntilUs() }
     })
-    const decision = storeDecision(allowed && isHeld ? limiter.peek(ONE_KEY) : booking.decision)
+    const decision = storeDecision(allowed && canSettle ? limiter.peek(ONE_KEY) : booking.decision)
     const answer: Answer = { done: allowed, decision, waitUs: allowed ? atUs - bookedUs : 0 }
     return allowed ? { answer, charge: new SwappedCharge(booking, parts, permits) } : { answer }
   }

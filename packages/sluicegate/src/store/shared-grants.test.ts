@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { fixedWindow, manualClock, type Policy, slidingWindow, tokenBucket } from '../index.js'
 import { memoryStore } from '../store-testing/index.js'
 import { StoreBackend } from './store-backend.js'
-import { StoreCalls } from './store-calls.js'
 import { StoreLanes } from './store-lanes.js'
+import { TimedStore } from './timed-store.js'
 
 for (const policy of [
   fixedWindow({ limit: 100, window: '1m', name: 'shared' }),
@@ -15,7 +15,7 @@ for (const policy of [
     const clock = manualClock(120_000)
     const store = memoryStore({ clock })
     const make = (each: Policy) =>
-      new StoreBackend(new StoreLanes(new StoreCalls(store, clock, 1000)), each, () => 1_000_000, 'p', 'shared')
+      new StoreBackend(new StoreLanes(new TimedStore(store, clock, 1000)), each, () => 1_000_000, 'p', 'shared')
     const [leasing, other] = [make(policy), make(policy)]
     const remaining = async (): Promise<number | undefined> =>
       (await other.execute({ verb: 'peek', key: 'k', cost: 1 })).decision?.remaining

@@ -1,8 +1,8 @@
 import { StoreError } from '../errors.js'
 import { KeyLane, type LaneParts, type Work } from './key-lane.js'
 import { KnownStates } from './known-states.js'
-import { StepCalls } from './step-calls.js'
-import type { StoreCalls } from './store-calls.js'
+import { StepsTogether } from './steps-together.js'
+import type { TimedStore } from './timed-store.js'
 import { WriteIds } from './write-ids.js'
 import { WriterTurns } from './writer-turns.js'
 
@@ -14,18 +14,18 @@ const MOST_WAITING = 10_000
  * A call whose keys are in several lanes waits until these have ended, and so do all calls that come after it for one of its keys.
  */
 export class StoreLanes {
-  readonly calls: StoreCalls
+  readonly calls: TimedStore
   /** Of a store that computes. */
-  readonly steps: StepCalls | undefined
+  readonly steps: StepsTogether | undefined
   private readonly parts: LaneParts
   /** By key. */
   private readonly lanes = new Map<string, KeyLane>()
   /** In the order in which they came. */
   private parked: Work[] = []
 
-  constructor(calls: StoreCalls) {
+  constructor(calls: TimedStore) {
     this.calls = calls
-    this.steps = calls.store.step === undefined ? undefined : new StepCalls(calls)
+    this.steps = calls.store.step === undefined ? undefined : new StepsTogether(calls)
     this.parts = {
       calls,
       known: new KnownStates(),

@@ -7,7 +7,7 @@ import type { KeyState, ScriptAnswer, ScriptHeld, ScriptLease, ScriptRequest, Sc
 import type { ScriptCalls } from '../shared/steps/step-backend.js'
 import type { CasStep, CasStepped } from './cas-store.js'
 import { KeySession } from './key-session.js'
-import type { StateOf, StepCalls } from './step-calls.js'
+import type { StateOf, StepsTogether } from './steps-together.js'
 import { storeKey } from './store-key.js'
 import { decodedValue } from './stored-value.js'
 
@@ -32,13 +32,13 @@ interface Numbers {
 
 /** Steps of rates and fixed windows in a store that computes. */
 export class StoreSteps implements ScriptCalls {
-  private readonly calls: StepCalls
+  private readonly calls: StepsTogether
   private readonly prefix: string
   private readonly numbers = new WeakMap<PolicyEncoding, Numbers>()
   /** Read values that were swapped. */
   private readonly sessions = new WeakMap<PolicyEncoding, KeySession>()
 
-  constructor(calls: StepCalls, prefix: string) {
+  constructor(calls: StepsTogether, prefix: string) {
     this.calls = calls
     this.prefix = prefix
   }

@@ -2,10 +2,11 @@ import type { Decision } from '../decision/decision.js'
 import { StoreError } from '../errors.js'
 import { nameOf } from '../key.js'
 import type { Key } from '../limiter.js'
-import type { Alarm, Alert } from './alarm.js'
+import type { Alert } from './alarm.js'
 import type { BoundedBookings } from './booking-limits.js'
 import { Chain, type Place } from './chain.js'
-import type { Booking, BookingService } from './reserving.js'
+import type { CountOf } from './release-watch.js'
+import type { Booking } from './reserving.js'
 import type { Waiter } from './waiter.js'
 
 /** Waiters of one key that book anew in one go; after more, the key rests before the next go. */
@@ -13,28 +14,27 @@ const MOST_AT_ONCE = 256
 /** For each of them. */
 const REST_US = 20
 
-/** What {@link BookedWaiters} is made of. */
-export interface BookedWaitersParts<Answer extends Decision> {
-  readonly service: BookingService<Answer>
-  readonly bookings: BoundedBookings<Answer>
-  readonly alarm: Alarm
-  /** Called when a booking of a key was given back. */
+/** What {@link BookedWaiters} tell. */
+export interface BookedEvents<Answer extends Decision> {
+  /** A booking of a key was given back. */
   readonly onGivenBack: (key: Key) => void
   /** Takes in a waiter whose booking was taken back and cannot be made anew now: before all that came after it. */
   readonly onDenied: (waiter: Waiter<Answer>, denied: Booking<Answer> | undefined) => void
   /** Receives the number of keys with booked waiters. */
   readonly onSize: (keys: number) => void
-  /** A count that changes with every release, in any thread, that `key` may profit from; undefined if the service has none. */
-  readonly countOf?: ((key: Key) => () => number) | undefined
 }
 
 /** Waiters with a booking, until its time. */
 export class BookedWaiters<Answer extends Decision> {
-  private readonly parts: BookedWaitersParts<Answer>
+  readonly bookings: BoundedBookings<Answer>
+  readonly events: BookedEvents<Answer>
+  private readonly countOf: CountOf | undefined
   private readonly queues = new Map<string, BookedQueue<Answer>>()
 
-  constructor(parts: BookedWaitersParts<Answer>) {
-    this.parts = parts
+  constructor(bookings: BoundedBookings<Answer>, countOf: CountOf | undefined, events: BookedEvents<Answer>) {
+    this.bookings = bookings
+    this.countOf = countOf
+    this.events = events
   }
 
   /**
@@ -100,12 +100,12 @@ export class BookedWaiters<Answer extends Decision> {
   }
 
   private newQueue(name: string, key: Key): BookedQueue<Answer> {
-    const queue = new BookedQueue<Answer>(this, key, this.parts, () => {
+    const queue = new BookedQueue<Answer>(this, this.countOf?.(key), () => {
       this.queues.delete(name)
-      this.parts.onSize(this.queues.size)
+      this.events.onSize(this.queues.size)
     })
     this.queues.set(name, queue)
-    this.parts.onSize(this.queues.size)
+    this.events.onSize(this.queues.size)
     return queue
   }
 }
@@ -115,8 +115,7 @@ class BookedQueue<Answer extends Decision> implements Alert {
   dueUs = Number.POSITIVE_INFINITY
   order = 0
   place = -1
-  private readonly host: BookedWaiters<Answer>
-  private readonly parts: BookedWaitersParts<Answer>
+  readonly host: BookedWaiters<Answer>
   private readonly onEmpty: () => void
   private readonly runs = new Chain<Run<Answer>>()
   private readonly countNow: (() => number) | undefined
@@ -125,11 +124,10 @@ class BookedQueue<Answer extends Decision> implements Alert {
   private isLifting = false
   private restUntilUs = 0
 
-  constructor(host: BookedWaiters<Answer>, key: Key, parts: BookedWaitersParts<Answer>, onEmpty: () => void) {
+  constructor(host: BookedWaiters<Answer>, countNow: (() => number) | undefined, onEmpty: () => void) {
     this.host = host
-    this.parts = parts
     this.onEmpty = onEmpty
-    this.countNow = parts.countOf?.(key)
+    this.countNow = countNow
     this.seen = this.countNow?.()
   }
 
@@ -144,13 +142,9 @@ class BookedQueue<Answer extends Decision> implements Alert {
   }
 
   newRun(cost: number): Run<Answer> {
-    const run = new Run<Answer>(this.parts, cost, {
-      isLast: () => this.runs.last === place,
-      changed: () => this.soon(),
-      empty: () => {
-        this.runs.remove(place)
-        this.tell()
-      },
+    const run = new Run<Answer>(this, cost, () => {
+      this.runs.remove(place)
+      this.tell()
     })
     const place = this.runs.add(run)
     return run
@@ -176,7 +170,7 @@ class BookedQueue<Answer extends Decision> implements Alert {
 
   /** Takes bookings back, the latest first, and makes them anew in the order of arrival. */
   bookAgain(): void {
-    const { alarm } = this.parts
+    const { alarm } = this.host.bookings
     if (this.isLifting || this.place >= 0) return
     try {
       this.seen = this.countNow?.()
@@ -197,8 +191,7 @@ class BookedQueue<Answer extends Decision> implements Alert {
 
   /** Takes the bookings of all that wait back, as far as that is possible, and returns the waiters. When it fails they book anew at once. */
   lifted(): readonly Waiter<Answer>[] {
-    const { service } = this.parts
-    if (service.unbook === undefined) return []
+    if (this.host.bookings.service.unbook === undefined) return []
     this.isLifting = true
     const waiters: Waiter<Answer>[] = []
     try {
@@ -230,7 +223,8 @@ class BookedQueue<Answer extends Decision> implements Alert {
 
   /** Takes in waiters whose bookings were taken back. */
   return(waiters: readonly Waiter<Answer>[]): void {
-    const { service, bookings, alarm, onDenied } = this.parts
+    const { bookings, events } = this.host
+    const { service, alarm } = bookings
     let isDenied = false
     this.isLifting = true
     for (const waiter of waiters) {
@@ -238,7 +232,7 @@ class BookedQueue<Answer extends Decision> implements Alert {
       const { key, cost } = waiter.request
       try {
         if (isDenied) {
-          onDenied(waiter, undefined)
+          events.onDenied(waiter, undefined)
           continue
         }
         const booking = bookings.bookAgain(key, cost, alarm.leftMs(waiter.deadlineUs))
@@ -249,7 +243,7 @@ class BookedQueue<Answer extends Decision> implements Alert {
         else if (waiter.isDeniedBy(booking)) waiter.resolve(booking.decision)
         else {
           isDenied = true
-          onDenied(waiter, booking)
+          events.onDenied(waiter, booking)
         }
       } catch (error) {
         waiter.reject(error)
@@ -268,22 +262,14 @@ class BookedQueue<Answer extends Decision> implements Alert {
     const latest = this.last?.latest
     if (latest === undefined) return false
     for (const run of this.runs) if (run.abandoned > 0) return true
-    return this.parts.service.isLate?.(latest) ?? false
+    return this.host.bookings.service.isLate?.(latest) ?? false
   }
 
   private tell(): void {
     if (this.runs.first !== undefined || this.isLifting) return
-    this.parts.alarm.clear(this)
+    this.host.bookings.alarm.clear(this)
     this.onEmpty()
   }
-}
-
-/** What a run tells its queue. */
-interface RunHost {
-  isLast(): boolean
-  /** A booking is without a waiter: those behind may have its time. */
-  changed(): void
-  empty(): void
 }
 
 /**
@@ -300,15 +286,15 @@ class Run<Answer extends Decision> implements Alert {
   private readonly waiters = new Chain<Waiter<Answer>>()
   /** As many as waiters and abandoned ones, soonest first. */
   private readonly bookings = new Chain<Booking<Answer>>()
-  private readonly parts: BookedWaitersParts<Answer>
   readonly cost: number
-  private readonly host: RunHost
+  private readonly queue: BookedQueue<Answer>
+  private readonly onEmpty: () => void
   private isGone = false
 
-  constructor(parts: BookedWaitersParts<Answer>, cost: number, host: RunHost) {
-    this.parts = parts
+  constructor(queue: BookedQueue<Answer>, cost: number, onEmpty: () => void) {
+    this.queue = queue
     this.cost = cost
-    this.host = host
+    this.onEmpty = onEmpty
   }
 
   /** Not when the new caller's booking is sooner, as after a refund, and it would not wait for the latest that is then its own. */
@@ -327,6 +313,14 @@ class Run<Answer extends Decision> implements Alert {
 
   get latestUs(): number {
     return this.latest?.atUs ?? Number.NEGATIVE_INFINITY
+  }
+
+  private get bounded(): BoundedBookings<Answer> {
+    return this.queue.host.bookings
+  }
+
+  private get isLast(): boolean {
+    return this.queue.last === this
   }
 
   add(waiter: Waiter<Answer>, booking: Booking<Answer>): void {
@@ -354,7 +348,7 @@ class Run<Answer extends Decision> implements Alert {
 
   /** Takes the bookings back, the latest first, and adds their waiters, the last first. False: some could not be. */
   lift(into: Waiter<Answer>[]): boolean {
-    const { service } = this.parts
+    const { service } = this.bounded
     let isDone = true
     for (let { last } = this.bookings; isDone && last !== undefined; { last } = this.bookings) {
       if (this.abandoned > 0) {
@@ -375,7 +369,7 @@ class Run<Answer extends Decision> implements Alert {
   }
 
   private answer(booking: Booking<Answer>): void {
-    const { service } = this.parts
+    const { service } = this.bounded
     const { first } = this.waiters
     if (first === undefined) {
       this.abandoned--
@@ -396,7 +390,7 @@ class Run<Answer extends Decision> implements Alert {
 
   /** The first waiter goes now, for tokens that it is not charged for: those behind it move up. Not while the key is banned. */
   goesWithGift(): boolean {
-    const { service } = this.parts
+    const { service } = this.bounded
     const [booking, place] = [this.bookings.first?.item, this.waiters.first]
     if (booking === undefined || place === undefined) return false
     const answer = service.redeem(booking)
@@ -404,8 +398,7 @@ class Run<Answer extends Decision> implements Alert {
     this.waiters.remove(place)
     place.item.called()
     this.abandoned++
-    if (this.host.isLast()) this.giveBackLatest((latest) => service.giveBack(latest, this.cost))
-    else this.host.changed()
+    this.freed(this.isLast, (latest) => service.giveBack(latest, this.cost))
     place.item.resolve(answer)
     this.setAlert()
     return true
@@ -414,29 +407,34 @@ class Run<Answer extends Decision> implements Alert {
   private giveUp(place: Place<Waiter<Answer>>): void {
     this.waiters.remove(place)
     this.abandoned++
-    if (this.host.isLast() || this.parts.service.unbook === undefined) this.giveBackLatest()
-    else this.host.changed()
+    this.freed(this.isLast || this.bounded.service.unbook === undefined)
     this.setAlert()
   }
 
-  private giveBackLatest(giveBack = (latest: Booking<Answer>): unknown => this.parts.bookings.giveUp(latest, this.cost)): void {
+  /** A booking is without a waiter: the latest goes back at once, or those behind may have its time. */
+  private freed(atOnce: boolean, giveBack?: (latest: Booking<Answer>) => unknown): void {
+    if (atOnce) this.giveBackLatest(giveBack)
+    else this.queue.soon()
+  }
+
+  private giveBackLatest(giveBack = (latest: Booking<Answer>): unknown => this.bounded.giveUp(latest, this.cost)): void {
     const latest = this.bookings.last as Place<Booking<Answer>>
     this.abandoned--
     this.bookings.remove(latest)
     try {
       giveBack(latest.item)
-      this.parts.onGivenBack(latest.item.key)
+      this.queue.host.events.onGivenBack(latest.item.key)
     } catch {
       // The store failed: the booking stays charged and expires. The caller receives the reason of its own abort.
     }
   }
 
   private setAlert(): void {
-    const { alarm } = this.parts
+    const { alarm } = this.bounded
     const { first } = this.bookings
     if (first === undefined) {
       alarm.clear(this)
-      if (!this.isGone) this.host.empty()
+      if (!this.isGone) this.onEmpty()
       this.isGone = true
     } else if (first.item.atUs !== this.dueUs || this.place < 0) {
       alarm.set(this, first.item.atUs, this.waiters.first?.item.order ?? 0)

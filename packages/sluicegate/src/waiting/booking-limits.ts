@@ -1,3 +1,4 @@
+import { BoundedMap } from '../bounded-map.js'
 import type { Decision } from '../decision/decision.js'
 import { nameOf } from '../key.js'
 import type { Key } from '../limiter.js'
@@ -67,8 +68,8 @@ export class BookingLimits {
 
 /** Bookings of waiters at a limiter in memory, within {@link BookingLimits}. */
 export class BoundedBookings<Answer extends Decision> {
-  private readonly service: BookingService<Answer>
-  private readonly alarm: Alarm
+  readonly service: BookingService<Answer>
+  readonly alarm: Alarm
   private readonly limits: BookingLimits
 
   constructor(service: BookingService<Answer>, alarm: Alarm) {
@@ -182,14 +183,11 @@ const MOST_KEYS = 10_000
  * up.
  */
 class BookingCooldown {
-  private readonly untilUs = new Map<string, number>()
+  private readonly untilUs = new BoundedMap<string, number>(MOST_KEYS)
 
   /** A booking for `atUs` was given up, and the key would not pass now. */
   add(name: string, nowUs: number, atUs: number): void {
-    const untilUs = Math.max(nowUs + TIMES_AS_LONG * (atUs - nowUs), this.untilUs.get(name) ?? 0)
-    this.untilUs.delete(name)
-    if (this.untilUs.size >= MOST_KEYS) this.forgetOne()
-    this.untilUs.set(name, untilUs)
+    this.untilUs.set(name, Math.max(nowUs + TIMES_AS_LONG * (atUs - nowUs), this.untilUs.get(name) ?? 0))
   }
 
   holds(name: string, nowUs: number): boolean {
@@ -198,12 +196,5 @@ class BookingCooldown {
     if (untilUs > nowUs) return true
     this.untilUs.delete(name)
     return false
-  }
-
-  private forgetOne(): void {
-    for (const name of this.untilUs.keys()) {
-      this.untilUs.delete(name)
-      return
-    }
   }
 }

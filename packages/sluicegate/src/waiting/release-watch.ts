@@ -1,4 +1,8 @@
+import type { Key } from '../limiter.js'
 import { waitAsync } from '../time/wait-async.js'
+
+/** Of a key a count that changes with every release, in any thread, that it may profit from. */
+export type CountOf = (key: Key) => () => number
 
 /** Where threads that share a limiter count what comes back before its time (see `assembly/atomics/release-signal.ts`): places in `words`. */
 export interface ReleaseWords {

@@ -1,37 +1,34 @@
 import type { Decision } from '../decision/decision.js'
 import { nameOf, partsOf } from '../key.js'
 import type { Key } from '../limiter.js'
-import { type Alarm, type Alert, alertOf } from './alarm.js'
+import { type Alert, alertOf } from './alarm.js'
 import type { BookedWaiters } from './booked-waiters.js'
 import type { BoundedBookings } from './booking-limits.js'
 import { Chain } from './chain.js'
-import type { Booking, BookingService } from './reserving.js'
+import type { CountOf } from './release-watch.js'
+import type { Booking } from './reserving.js'
 import type { Waiter } from './waiter.js'
-
-/** What {@link TurnQueues} is made of. `onSize` receives the number of queued waiters. */
-export interface TurnQueuesParts<Answer extends Decision> {
-  readonly service: BookingService<Answer>
-  readonly bookings: BoundedBookings<Answer>
-  readonly alarm: Alarm
-  readonly booked: BookedWaiters<Answer>
-  readonly onSize: (size: number) => void
-  /** A count that changes with every release, in any thread, that `key` may profit from; undefined if the service has none. */
-  readonly countOf?: ((key: Key) => () => number) | undefined
-}
 
 /**
  * Waiters without a booking, because their key cannot be booked ahead, or not that far. One queue per key; its first waiter asks again
  * after a release and at the time that its last denial named.
  */
 export class TurnQueues<Answer extends Decision> {
-  private readonly parts: TurnQueuesParts<Answer>
+  private readonly booked: BookedWaiters<Answer>
+  private readonly bookings: BoundedBookings<Answer>
+  private readonly countOf: CountOf | undefined
+  private readonly onSize: (size: number) => void
   private readonly queues = new Map<string, Queue<Answer>>()
   /** The queues that may gain when a single key of theirs is released. */
   private readonly byPart = new Map<string, Set<Queue<Answer>>>()
   private size = 0
 
-  constructor(parts: TurnQueuesParts<Answer>) {
-    this.parts = parts
+  /** @param onSize receives the number of queued waiters. */
+  constructor(booked: BookedWaiters<Answer>, countOf: CountOf | undefined, onSize: (size: number) => void) {
+    this.booked = booked
+    this.bookings = booked.bookings
+    this.countOf = countOf
+    this.onSize = onSize
   }
 
   has(key: Key): boolean {
@@ -42,14 +39,14 @@ export class TurnQueues<Answer extends Decision> {
   isTooLate(key: Key, cost: number, deadlineUs: number): boolean {
     const queue = this.queues.get(nameOf(key))
     if (queue?.denied === undefined || queue.denied.maybeSooner || deadlineUs === Number.POSITIVE_INFINITY) return false
-    return this.parts.bookings.allPassedUs(queue.denied, queue.tokens + cost) > deadlineUs
+    return this.bookings.allPassedUs(queue.denied, queue.tokens + cost) > deadlineUs
   }
 
   /** Queues a waiter that would overtake others whose last is answered at `overtakenUs`: it asks then. */
   addBehind(waiter: Waiter<Answer>, overtakenUs: number): void {
     this.add(waiter)
     const queue = this.queues.get(nameOf(waiter.request.key))
-    if (queue?.waiters.first?.item === waiter) this.parts.alarm.set(queue, overtakenUs, waiter.order)
+    if (queue?.waiters.first?.item === waiter) this.bookings.alarm.set(queue, overtakenUs, waiter.order)
   }
 
   /** Queues a waiter that had a booking: before all that arrived later. */
@@ -69,10 +66,10 @@ export class TurnQueues<Answer extends Decision> {
     while (before !== undefined && before.item.order > waiter.order) before = before.before
     const place = queue.waiters.insert(waiter, before)
     const isFirst = before === undefined
-    const { alarm } = this.parts
+    const { alarm, service } = this.bookings
     const deadline = alertOf(() => {
       if (queue.waiters.first === place) this.ask(queue)
-      if (isQueued) waiter.deny(this.parts.service)
+      if (isQueued) waiter.deny(service)
     })
     if (waiter.deadlineUs < Number.POSITIVE_INFINITY) alarm.set(deadline, waiter.deadlineUs, waiter.order)
     waiter.stay(() => {
@@ -115,7 +112,7 @@ export class TurnQueues<Answer extends Decision> {
   }
 
   private newQueue(key: Key): Queue<Answer> {
-    const queue = new Queue<Answer>(key, (queue) => this.ask(queue), this.parts.countOf?.(key))
+    const queue = new Queue<Answer>(key, (queue) => this.ask(queue), this.countOf?.(key))
     this.queues.set(nameOf(key), queue)
     for (const part of partsOf(key)) {
       const others = this.byPart.get(part)
@@ -126,7 +123,7 @@ export class TurnQueues<Answer extends Decision> {
   }
 
   private drop(queue: Queue<Answer>): void {
-    this.parts.alarm.clear(queue)
+    this.bookings.alarm.clear(queue)
     this.queues.delete(nameOf(queue.key))
     for (const part of partsOf(queue.key)) {
       const others = this.byPart.get(part)
@@ -137,17 +134,18 @@ export class TurnQueues<Answer extends Decision> {
 
   private resize(by: number): void {
     this.size += by
-    this.parts.onSize(this.size)
+    this.onSize(this.size)
   }
 
   private askLater(queue: Queue<Answer>, denied: Booking<Answer>, order: number): void {
     queue.denied = denied
-    this.parts.alarm.set(queue, this.parts.bookings.askAgainUs(denied), order)
+    this.bookings.alarm.set(queue, this.bookings.askAgainUs(denied), order)
   }
 
   /** Lets one waiter after another ask, until one has to wait longer. */
   private ask(queue: Queue<Answer>): void {
-    const { service, bookings, alarm, booked } = this.parts
+    const { booked, bookings } = this
+    const { service, alarm } = bookings
     queue.isAsking = true
     for (let { first } = queue.waiters; first !== undefined; { first } = queue.waiters) {
       const waiter = first.item

@@ -7,7 +7,7 @@ import { AbortWatch } from './abort-watch.js'
 import { Alarm } from './alarm.js'
 import { BookedWaiters } from './booked-waiters.js'
 import { BoundedBookings } from './booking-limits.js'
-import { ReleaseWatch, type ReleaseWords } from './release-watch.js'
+import { type CountOf, ReleaseWatch, type ReleaseWords } from './release-watch.js'
 import type { Booking, BookingService } from './reserving.js'
 import { TurnQueues } from './turn-queues.js'
 import { Waiter } from './waiter.js'
@@ -21,8 +21,7 @@ export interface WaitingParts<Answer extends Decision> {
   readonly maxWaiting: number
   /** Releases, also of other threads. */
   readonly releases?: {
-    /** A count that changes with every release that `key` may profit from. */
-    countOf(key: Key): () => number
+    countOf: CountOf
     /** Where releases are counted, in the limiter's memory. */
     words(): readonly ReleaseWords[]
   }
@@ -61,13 +60,8 @@ export class Waiting<Answer extends Decision> {
     this.maxWaiting = maxWaiting
     this.alarm = new Alarm(clock, (error) => this.rejectAll(error))
     this.bookings = new BoundedBookings(service, this.alarm)
-    const { alarm, bookings } = this
     const countOf = releases?.countOf
-    this.booked = new BookedWaiters({
-      service,
-      bookings,
-      alarm,
-      countOf,
+    this.booked = new BookedWaiters(this.bookings, countOf, {
       onGivenBack: (key) => this.turns.gaveBack(key),
       onDenied: (waiter, denied) => this.turns.addAgain(waiter, denied),
       onSize: (keys) => {
@@ -75,11 +69,10 @@ export class Waiting<Answer extends Decision> {
         this.watch()
       },
     })
-    const onSize = (size: number): void => {
+    this.turns = new TurnQueues(this.booked, countOf, (size) => {
       this.queued = size
       this.watch()
-    }
-    this.turns = new TurnQueues({ service, bookings, alarm, booked: this.booked, onSize, countOf })
+    })
     this.releases = releases
   }
 

@@ -6,8 +6,8 @@ import type { PolicyStore } from '../../../sluicegate/dist/shared/open-store.js'
 import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
 import { grantsOf, type ScriptLease } from '../../../sluicegate/dist/shared/steps/script-call.js'
 import { StoreBackend } from '../../../sluicegate/dist/store/store-backend.js'
-import { StoreCalls } from '../../../sluicegate/dist/store/store-calls.js'
 import { StoreLanes } from '../../../sluicegate/dist/store/store-lanes.js'
+import { TimedStore } from '../../../sluicegate/dist/store/timed-store.js'
 import { memoryStore } from '../../../sluicegate/dist/store-testing/index.js'
 import type { Admission } from '../history/excess.js'
 import { LeaseRecords } from '../leases/lease-records.js'
@@ -135,7 +135,7 @@ export class StoreSimHome {
   constructor(time: VirtualTime) {
     this.time = time
     const clock = time.clock(0, 0)
-    this.lanes = new StoreLanes(new StoreCalls(memoryStore({ clock }), clock, 1000))
+    this.lanes = new StoreLanes(new TimedStore(memoryStore({ clock }), clock, 1000))
   }
 
   /** As one region sees it. */

@@ -7,8 +7,8 @@ import { fixedWindow, type Hold, levels, manualClock, type Policy, type SharedLi
 import { casStore } from '../../store/cas.js'
 import type { CasStore, CasSwap } from '../../store/cas-store.js'
 import { StoreBackend } from '../../store/store-backend.js'
-import { StoreCalls } from '../../store/store-calls.js'
 import { StoreLanes } from '../../store/store-lanes.js'
+import { TimedStore } from '../../store/timed-store.js'
 import { memoryStore } from '../../store-testing/memory-store.js'
 import type { Operation } from '../backend.js'
 
@@ -380,7 +380,7 @@ test('an answer of one key that comes too late grants nothing of the other keys,
 
 test('opens that began together, and filled a key, are closed by one step, and what is decided with it finds their room', async () => {
   const clock = manualClock(1_700_006_400_000)
-  const backend = new StoreBackend(new StoreLanes(new StoreCalls(memoryStore({ clock }), clock, 1_000)), DAY, () => 0, 'p')
+  const backend = new StoreBackend(new StoreLanes(new TimedStore(memoryStore({ clock }), clock, 1_000)), DAY, () => 0, 'p')
   const step = { verb: 'hold', key: 'ada', id: 1, ttlUs: 10_000_000, spent: 0, want: 0, least: 0, isDebt: true } as const
   const { hold } = await backend.execute({ ...step, hold: LIMIT / 10, count: 10 })
   const answers = [

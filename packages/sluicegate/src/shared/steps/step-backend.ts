@@ -85,7 +85,7 @@ export class StepBackend implements Backend {
   execute(operation: Operation, signal?: CallerSignal): Promise<Answer> {
     switch (operation.verb) {
       case 'take':
-        if (operation.isHeld) return this.reserve({ ...operation, maxWaitUs: 0 }, signal)
+        if (operation.canSettle) return this.reserve({ ...operation, maxWaitUs: 0 }, signal)
         return this.ask('take', operation.key, operation.cost, signal, operation.id)
       case 'peek':
         return this.ask('peek', operation.key, operation.cost, signal)

@@ -58,7 +58,7 @@ export abstract class WaitingTakes {
 
   /** By the backend, by whose clock it counts: it may take as long as it will. */
   protected async exact(key: Key, cost: number, charges: Charge[] | undefined, demand?: number): Promise<Decision> {
-    const operation = { verb: 'take', key, cost, id: newOperationId(), isHeld: charges !== undefined, demand } as const
+    const operation = { verb: 'take', key, cost, id: newOperationId(), canSettle: charges !== undefined, demand } as const
     const answer = await this.parts.inForce.fallback.execute(operation)
     const booked = bookedBy(operation, answer)
     if (charges !== undefined && canComeBack(booked)) charges.push(booked)

@@ -5,24 +5,22 @@ const EACH_MS = 1_000
 /** Keys that are looked at so often; of more each waits longer. */
 const MOST_AT_ONCE = 1_000
 
-/** What is known of the waiters of a key. */
-export interface LookedAt {
-  /** When the last of them is due; undefined where none sleeps. */
-  dueMs(name: string): number | undefined
-  /** Rejects in an outage: then they keep what they have. */
-  look(name: string): Promise<void>
-}
-
 /** Looks at keys again and again while their waiters sleep for long: another process may have made room. */
 export class KeyLooks {
   private readonly sleepers: Sleepers
-  private readonly waiters: LookedAt
+  private readonly dueMs: (name: string) => number | undefined
+  private readonly look: (name: string) => Promise<void>
   /** Keys that are looked at, with what wakes the look. */
-  private readonly underway = new Map<string, symbol>()
+  private readonly underway = new Map<string, object>()
 
-  constructor(sleepers: Sleepers, waiters: LookedAt) {
+  /**
+   * @param dueMs when the last waiter of a key is due; undefined where none sleeps.
+   * @param look rejects in an outage: then they keep what they have.
+   */
+  constructor(sleepers: Sleepers, dueMs: (name: string) => number | undefined, look: (name: string) => Promise<void>) {
     this.sleepers = sleepers
-    this.waiters = waiters
+    this.dueMs = dueMs
+    this.look = look
   }
 
   /** Call it when a waiter of the key falls asleep. */
@@ -36,7 +34,7 @@ export class KeyLooks {
   }
 
   private async looking(name: string): Promise<void> {
-    const own = Symbol()
+    const own = {}
     this.underway.set(name, own)
     try {
       for (;;) {
@@ -44,7 +42,7 @@ export class KeyLooks {
         const eachMs = EACH_MS * Math.max(1, this.underway.size / MOST_AT_ONCE)
         await this.sleepers.sleep(eachMs * (1 - Math.random() / 4), undefined, own)
         if (!this.isLong(name)) return
-        await this.waiters.look(name).catch(() => undefined)
+        await this.look(name).catch(() => undefined)
       }
     } catch {
       // Closed.
@@ -54,7 +52,7 @@ export class KeyLooks {
   }
 
   private isLong(name: string): boolean {
-    const dueMs = this.waiters.dueMs(name)
+    const dueMs = this.dueMs(name)
     return dueMs !== undefined && dueMs - this.sleepers.nowMs() > EACH_MS
   }
 }

@@ -1,22 +1,18 @@
-import { checkedWaitRequest, type WaitRequest } from '../../arguments.js'
+import { checkedWaitRequest } from '../../arguments.js'
 import type { Decision } from '../../decision/decision.js'
-import { holdsPermits, isPermit } from '../../decision/permit.js'
+import { holdsPermits } from '../../decision/permit.js'
 import { closedError, isOutage } from '../../errors.js'
 import { nameOf } from '../../key.js'
 import type { Key, WaitOptions } from '../../limiter.js'
 import { isRate } from '../../policy/policy.js'
 import type { Clock } from '../../time/clock.js'
-import { AbortWatch } from '../../waiting/abort-watch.js'
 import { BookingLimits, isBookedAhead, isClosedAhead } from '../../waiting/booking-limits.js'
 import type { Booked } from '../backend.js'
 import { KeyLooks } from './key-looks.js'
+import { OutageWaiting } from './outage-waiting.js'
 import type { Reservations } from './reservations.js'
 import { Sleepers } from './sleepers.js'
-import { PendingRequests, type QueueDenial, ReservedTimes, WaitingQueue } from './waiting-queue.js'
-
-/** How often to look whether the backend is back: the first and the longest pause. */
-const FIRST_LOOK_MS = 100
-const LAST_LOOK_MS = 5_000
+import { PendingRequests, ReservedTimes, type Wait, type Waited, WaitingQueue } from './waiting-queue.js'
 
 /** Waiters of one key that move up together: each costs two calls. */
 const MOST_MOVED = 64
@@ -27,28 +23,13 @@ const SLACK_MS = 2
 
 /** A waiter that sleeps until its reservation. */
 interface Keeping {
+  readonly wait: Wait
   readonly booked: Booked
   readonly dueMs: number
-  readonly own: symbol
   /** Its reservation is no more: it has to reserve again. */
   isLifted: boolean
   /** It goes with tokens that came back, and its reservation is not needed. */
   isGiven: boolean
-}
-
-/** One caller of `wait`. */
-export interface Wait {
-  readonly request: WaitRequest
-  /** The reading at which it stops waiting. */
-  readonly untilMs: number
-  readonly arrival: number
-  readonly asksOn: boolean
-}
-
-/** How a wait ended: its answer, and what was charged at the backend for it. */
-export interface Waited {
-  readonly decision: Decision
-  readonly booked?: Booked | undefined
 }
 
 /** What waits of a key: tokens, until the first of it has asked again, and until the last of it has given up. */
@@ -56,57 +37,6 @@ export interface QueueAhead {
   readonly tokens: number
   readonly nextMs: number
   readonly lastMs: number
-}
-
-/** `wait` during an outage. */
-export class OutageWaiting {
-  private readonly reservations: Reservations
-  private readonly sleepers: Sleepers
-  private readonly aborts = new AbortWatch()
-  private readonly again: (wait: Wait) => Promise<Waited>
-
-  /** @param again waits on the backend; rejects with `OUTAGE` while that is not back. */
-  constructor(reservations: Reservations, sleepers: Sleepers, again: (wait: Wait) => Promise<Waited>) {
-    this.reservations = reservations
-    this.sleepers = sleepers
-    this.again = again
-  }
-
-  /** Waits for the local share, and for the backend should it be back before: then the whole budget is available again. */
-  async wait(wait: Wait): Promise<Waited> {
-    const { request, untilMs } = wait
-    const given = request.signal
-    given?.throwIfAborted()
-    const over = new AbortController()
-    const unwatch = given && this.aborts.add(given, () => over.abort(given.reason))
-    const watched = { ...request, signal: over.signal }
-    let isOver = false
-    const local = this.reservations.waitWithout({ ...watched, maxWaitMs: Math.max(0, untilMs - this.sleepers.nowMs()) }).then((answer) => {
-      // Both answered at once: this permit has no holder.
-      if (isOver && isPermit(answer)) void answer.release()
-      return { decision: answer }
-    })
-    const store = this.onceBack({ ...wait, request: watched })
-    store.catch(() => undefined)
-    try {
-      return await Promise.race([local, store])
-    } finally {
-      isOver = true
-      unwatch?.()
-      over.abort()
-    }
-  }
-
-  private async onceBack(wait: Wait): Promise<Waited> {
-    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(LAST_LOOK_MS, pauseMs * 1.5)) {
-      await this.sleepers.sleep(pauseMs, wait.request.signal)
-      try {
-        return await this.again(wait)
-      } catch (error) {
-        if (!isOutage(error)) throw error
-      }
-    }
-  }
 }
 
 /** How often to ask for a permit that may be released any time: the first and the longest pause. */
@@ -118,7 +48,8 @@ interface Attempt {
   readonly booked?: Booked & { readonly sentMs: number }
   /** The final answer. */
   readonly answer?: Decision
-  readonly denied?: QueueDenial
+  /** Denied until this reading. */
+  readonly deniedUntilMs?: number
 }
 
 /**
@@ -153,10 +84,11 @@ export class SharedWaiting {
   constructor(reservations: Reservations, clock: Clock, maxWaiting: number) {
     this.reservations = reservations
     this.sleepers = new Sleepers(clock)
-    this.looks = new KeyLooks(this.sleepers, {
-      dueMs: (name) => this.latest(name)?.dueMs,
-      look: (name) => this.look(name),
-    })
+    this.looks = new KeyLooks(
+      this.sleepers,
+      (name) => this.latest(name)?.dueMs,
+      (name) => this.look(name),
+    )
     this.meanwhile = new OutageWaiting(reservations, this.sleepers, (wait) => this.turn(wait))
     this.limits = new BookingLimits(() => (isBookedAhead(reservations.policy) ? reservations.policy : undefined))
     this.maxWaiting = maxWaiting
@@ -199,8 +131,7 @@ export class SharedWaiting {
   released(key: Key, freeMs?: number): void {
     const name = nameOf(key)
     if (freeMs !== undefined && this.isLate(name, freeMs, 1)) this.lift(name)
-    const queue = this.queues.get(name)
-    if (queue !== undefined) this.wakeFirst(queue)
+    this.sleepers.wake(this.queues.get(name)?.first)
   }
 
   /** {@link Waiting.gift}, for those that sleep until their reservations. */
@@ -212,7 +143,7 @@ export class SharedWaiting {
       if (keeping.booked.cost > left) break
       keeping.isGiven = true
       left -= keeping.booked.cost
-      this.sleepers.wake(keeping.own)
+      this.sleepers.wake(keeping.wait)
     }
     return left
   }
@@ -248,7 +179,7 @@ export class SharedWaiting {
   /** Call it when the numbers of the policy have changed. */
   changed(): void {
     for (const name of isRate(this.reservations.policy) ? [...this.asleep.keys()] : []) this.lift(name)
-    for (const queue of this.queues.values()) this.wakeFirst(queue)
+    for (const { first } of this.queues.values()) this.sleepers.wake(first)
   }
 
   close(): void {
@@ -271,20 +202,15 @@ export class SharedWaiting {
     if (queue === undefined) {
       if (!this.underway.mayFollow(name, request.cost)) return this.enqueued(wait)
       const attempt = await this.attemptWithoutQueue(name, wait)
-      if (attempt.denied !== undefined) return this.enqueued(wait, attempt.denied)
-      if (attempt.booked === undefined || !this.overtakes(name, wait)) return attempt
+      if (attempt.deniedUntilMs !== undefined) return this.enqueued(wait, attempt.deniedUntilMs)
+      // Of requests sent together one may pass after others were denied, as time goes by at the backend.
+      if (attempt.booked === undefined || !this.queues.get(name)?.isBehind(wait.arrival)) return attempt
       this.discard(attempt.booked)
       return this.enqueued(wait)
     }
     if (!this.isTooLate(queue, request.cost, untilMs)) return this.enqueued(wait)
     // Its time is known to be over before its turn comes.
     return { answer: await this.reservations.deny(request.key, request.cost) }
-  }
-
-  /** Of requests sent together one may pass after others were denied, as time goes by at the backend. */
-  private overtakes(name: string, { arrival }: Wait): boolean {
-    const first = this.queues.get(name)?.first
-    return first !== undefined && first.arrival < arrival
   }
 
   private async attemptWithoutQueue(name: string, wait: Wait): Promise<Attempt> {
@@ -298,74 +224,67 @@ export class SharedWaiting {
     }
   }
 
-  private async enqueued(wait: Wait, denied?: QueueDenial): Promise<Attempt> {
-    const { request, arrival, untilMs } = wait
-    const name = nameOf(request.key)
+  private async enqueued(wait: Wait, deniedUntilMs?: number): Promise<Attempt> {
+    const name = nameOf(wait.request.key)
     const queue = this.queues.get(name) ?? new WaitingQueue()
     this.queues.set(name, queue)
-    const own = Symbol()
-    const place = queue.add({ own, request, arrival, untilMs })
+    const place = queue.add(wait)
     try {
-      return await this.asking(queue, own, wait, denied)
+      return await this.asking(queue, wait, deniedUntilMs)
     } finally {
-      const wasFirst = queue.first === place.item
+      const wasFirst = queue.first === wait
       queue.remove(place)
       if (queue.first === undefined) this.queues.delete(name)
-      else if (wasFirst) this.wakeFirst(queue)
+      else if (wasFirst) this.sleepers.wake(queue.first)
     }
   }
 
   /** Sleeps until it is first in the queue or its time is over, then asks at once. */
-  private async asking(queue: WaitingQueue, own: symbol, wait: Wait, first?: QueueDenial): Promise<Attempt> {
-    const { request, untilMs } = wait
+  private async asking(queue: WaitingQueue, wait: Wait, first?: number): Promise<Attempt> {
+    const { request, arrival, untilMs } = wait
     const { key, signal } = request
     let pauseMs = FIRST_ASK_MS
-    let denied = first
+    let deniedUntilMs = first
     for (;;) {
       // An earlier one may come back, which had reserved and has to again.
-      while ((queue.first?.own !== own || this.underway.has(nameOf(key))) && this.leftMs(untilMs) > 0) {
-        await this.sleepers.sleep(this.leftMs(untilMs), signal, own)
-        denied = undefined
+      while ((queue.isBehind(arrival) || this.underway.has(nameOf(key))) && this.leftMs(untilMs) > 0) {
+        await this.sleepers.sleep(this.leftMs(untilMs), signal, wait)
+        deniedUntilMs = undefined
       }
-      if (queue.first?.own === own) queue.denied = denied
-      const againMs = denied === undefined ? 0 : this.askAgainMs(key, denied)
+      if (!queue.isBehind(arrival)) queue.deniedUntilMs = deniedUntilMs
+      const againMs = deniedUntilMs === undefined ? 0 : this.askAgainMs(key, deniedUntilMs)
       const sleepMs = Math.min(againMs, pauseMs, this.leftMs(untilMs))
-      if (sleepMs > 0) await this.sleepers.sleep(sleepMs, signal, own)
-      if (queue.first?.own !== own && this.leftMs(untilMs) > 0) continue
+      if (sleepMs > 0) await this.sleepers.sleep(sleepMs, signal, wait)
+      if (queue.isBehind(arrival) && this.leftMs(untilMs) > 0) continue
       const { returns } = queue
       const attempt = await this.attempt(wait)
-      const isPassed = queue.returns !== returns || queue.first?.own !== own
-      if (attempt.booked !== undefined && isPassed && this.leftMs(untilMs) > 0) {
+      if (attempt.booked !== undefined && queue.isBehind(arrival, returns) && this.leftMs(untilMs) > 0) {
         this.discard(attempt.booked)
-        denied = undefined
+        deniedUntilMs = undefined
         continue
       }
-      if (attempt.denied === undefined) return attempt
-      denied = attempt.denied
+      if (attempt.deniedUntilMs === undefined) return attempt
+      deniedUntilMs = attempt.deniedUntilMs
       pauseMs = Math.min(LAST_ASK_MS, pauseMs * 1.5)
     }
   }
 
   /** Whether a waiter at the end of the queue is known to come too late. */
-  private isTooLate({ denied, tokens }: WaitingQueue, cost: number, untilMs: number): boolean {
-    return denied !== undefined && untilMs < Number.POSITIVE_INFINITY && this.allPassedMs(denied, tokens + cost) > untilMs
+  private isTooLate({ deniedUntilMs, tokens }: WaitingQueue, cost: number, untilMs: number): boolean {
+    return deniedUntilMs !== undefined && untilMs < Number.POSITIVE_INFINITY && this.allPassedMs(deniedUntilMs, tokens + cost) > untilMs
   }
 
   /** Milliseconds until a denied waiter asks again: until its tokens can be reserved, otherwise until they can be spent. */
-  private askAgainMs(key: Key, { atMs }: QueueDenial): number {
+  private askAgainMs(key: Key, deniedUntilMs: number): number {
     const nowMs = this.sleepers.nowMs()
-    const bookableUs = this.limits.bookableUs(key, atMs * 1000, nowMs * 1000)
-    return Math.max(0, (bookableUs === undefined ? atMs : bookableUs / 1000) - nowMs)
+    const bookableUs = this.limits.bookableUs(key, deniedUntilMs * 1000, nowMs * 1000)
+    return Math.max(0, (bookableUs === undefined ? deniedUntilMs : bookableUs / 1000) - nowMs)
   }
 
   /** The earliest reading at which `tokens` can all have passed, the first of them when the denial ends: after a ban, a whole burst at once. */
-  private allPassedMs({ atMs }: QueueDenial, tokens: number): number {
+  private allPassedMs(deniedUntilMs: number, tokens: number): number {
     const atOnce = Math.min(tokens, this.reservations.policy.burst)
-    return (this.limits.allPassedUs(atMs * 1000, atOnce, tokens) ?? Number.NEGATIVE_INFINITY) / 1000
-  }
-
-  private wakeFirst(queue: WaitingQueue): void {
-    if (queue.first !== undefined) this.sleepers.wake(queue.first.own)
+    return (this.limits.allPassedUs(deniedUntilMs * 1000, atOnce, tokens) ?? Number.NEGATIVE_INFINITY) / 1000
   }
 
   private async attempt({ request, untilMs, asksOn }: Wait): Promise<Attempt> {
@@ -384,14 +303,14 @@ export class SharedWaiting {
       const latestMs = this.awaited.latestMs(nameOf(key))
       if (this.sleepers.nowMs() + booked.waitUs / 1000 >= latestMs || untilMs < latestMs) return { booked: { ...booked, sentMs } }
       this.discard(booked)
-      return { denied: { atMs: latestMs } }
+      return { deniedUntilMs: latestMs }
     }
     const againMs = booked.decision.retryAfterMs
     const stillMs = this.leftMs(untilMs)
     const isFinal =
       againMs === Number.POSITIVE_INFINITY || stillMs <= 0 || (againMs > stillMs && !asksOn && !holdsPermits(this.reservations.policy))
     if (isFinal) return { answer: this.reservations.refuse(booked.decision) }
-    return { denied: { atMs: this.sleepers.nowMs() + againMs } }
+    return { deniedUntilMs: this.sleepers.nowMs() + againMs }
   }
 
   /**
@@ -415,18 +334,19 @@ export class SharedWaiting {
   }
 
   /** Sleeps until the reserved tokens may be spent; undefined when it woke too late and has to reserve again. */
-  private async kept(booked: Booked & { readonly sentMs: number }, { request, untilMs }: Wait): Promise<Decision | undefined> {
+  private async kept(booked: Booked & { readonly sentMs: number }, wait: Wait): Promise<Decision | undefined> {
+    const { request, untilMs } = wait
     const { signal } = request
     const name = nameOf(request.key)
     const served = this.awaited.add(name, booked.sentMs + booked.waitUs / 1000)
     const dueUs = this.dueUs(name, booked, untilMs)
     const woken = this.slept.add(name, dueUs / 1000)
-    const keeping: Keeping = { booked, dueMs: dueUs / 1000, own: Symbol(), isLifted: false, isGiven: false }
+    const keeping: Keeping = { wait, booked, dueMs: dueUs / 1000, isLifted: false, isGiven: false }
     const others = this.asleep.get(name) ?? new Set()
     this.asleep.set(name, others.add(keeping))
     try {
       this.looks.begin(name)
-      if (booked.waitUs > 0) await this.sleepers.sleepUntil(dueUs, signal, keeping.own)
+      if (booked.waitUs > 0) await this.sleepers.sleepUntil(dueUs, signal, wait)
     } catch (reason) {
       if (!keeping.isLifted) this.abandon(keeping, others)
       throw reason
@@ -546,7 +466,7 @@ export class SharedWaiting {
   }
 
   private wakeAll(all: readonly Keeping[]): void {
-    for (const { own } of all) this.sleepers.wake(own)
+    for (const { wait } of all) this.sleepers.wake(wait)
   }
 
   private giveBack(booked: Booked, sentMs: number): void {

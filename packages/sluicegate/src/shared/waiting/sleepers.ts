@@ -13,7 +13,7 @@ export class Sleepers {
   private readonly alarm: Alarm
   private readonly aborts = new AbortWatch()
   private readonly asleep = new Set<Sleeper>()
-  private readonly named = new Map<symbol, Sleeper>()
+  private readonly named = new Map<object, Sleeper>()
   private order = 0
   private closed: { readonly reason: unknown } | undefined
 
@@ -32,12 +32,12 @@ export class Sleepers {
   }
 
   /** Resolves after `ms`, or when `name` is woken; rejects with the signal's reason, or that of {@link close}. */
-  sleep(ms: number, signal?: AbortSignal, name?: symbol): Promise<void> {
+  sleep(ms: number, signal?: AbortSignal, name?: object): Promise<void> {
     return this.sleepUntil(this.inUs(ms), signal, name)
   }
 
   /** The same until a reading of the clock. Of waits until the same reading, the first to come wakes first. */
-  sleepUntil(dueUs: number, signal?: AbortSignal, name?: symbol): Promise<void> {
+  sleepUntil(dueUs: number, signal?: AbortSignal, name?: object): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.closed !== undefined) return reject(this.closed.reason)
       if (signal?.aborted) return reject(signal.reason)
@@ -63,7 +63,7 @@ export class Sleepers {
     })
   }
 
-  wake(name: symbol | undefined): void {
+  wake(name: object | undefined): void {
     if (name !== undefined) this.named.get(name)?.wakeUp()
   }
 

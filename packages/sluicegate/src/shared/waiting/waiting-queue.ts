@@ -1,21 +1,24 @@
 import type { WaitRequest } from '../../arguments.js'
+import type { Decision } from '../../decision/decision.js'
 import { Chain, type Place } from '../../waiting/chain.js'
 import { type Due, DueHeap } from '../../waiting/due-heap.js'
+import type { Booked } from '../backend.js'
 
-/** A waiter in a {@link WaitingQueue}. */
-export interface QueueMember {
-  /** Wakes it when it sleeps. */
-  readonly own: symbol
+/** One caller of `wait`. */
+export interface Wait {
   readonly request: WaitRequest
   /** Its place in the order of arrival. */
   readonly arrival: number
   /** The reading at which it gives up. */
   readonly untilMs: number
+  /** Whatever the backend says of when it would pass. */
+  readonly asksOn: boolean
 }
 
-/** The last denial of the first in a queue: the reading from which on it would pass. */
-export interface QueueDenial {
-  readonly atMs: number
+/** How it ended: its answer, and what was charged at the backend for it. */
+export interface Waited {
+  readonly decision: Decision
+  readonly booked?: Booked | undefined
 }
 
 /** The waiters for a key in this process that hold no reservation, in the order of arrival. */
@@ -23,30 +26,35 @@ export class WaitingQueue {
   /** The sum of their costs, and when the last of them will have given up. */
   tokens = 0
   untilMs = Number.NEGATIVE_INFINITY
-  denied: QueueDenial | undefined
+  /** The reading from which on the first would pass, by its last denial. */
+  deniedUntilMs: number | undefined
   /** How often waiters lost their reservations, and come back to it. */
   returns = 0
-  private readonly members = new Chain<QueueMember>()
+  private readonly members = new Chain<Wait>()
 
-  get first(): QueueMember | undefined {
+  get first(): Wait | undefined {
     return this.members.first?.item
   }
 
+  /** Whether one that arrived before `arrival` waits in it, or comes back to it since it had had so many `returns`. */
+  isBehind(arrival: number, returns = this.returns): boolean {
+    return this.returns !== returns || (this.first !== undefined && this.first.arrival < arrival)
+  }
+
   /** Behind all that arrived before it: a waiter that was first and has to request again is first again. */
-  add(member: QueueMember): Place<QueueMember> {
-    const { arrival, request, untilMs } = member
+  add(wait: Wait): Place<Wait> {
+    const { arrival, request, untilMs } = wait
     this.tokens += request.cost
     this.untilMs = Math.max(this.untilMs, untilMs)
     const { first, last } = this.members
-    if (first === undefined || last === undefined || last.item.arrival < arrival) return this.members.add(member)
-    let before: Place<QueueMember> | undefined
-    for (let next: Place<QueueMember> | undefined = first; next !== undefined && next.item.arrival < arrival; next = next.after)
-      before = next
-    return this.members.insert(member, before)
+    if (first === undefined || last === undefined || last.item.arrival < arrival) return this.members.add(wait)
+    let before: Place<Wait> | undefined
+    for (let next: Place<Wait> | undefined = first; next !== undefined && next.item.arrival < arrival; next = next.after) before = next
+    return this.members.insert(wait, before)
   }
 
-  remove(place: Place<QueueMember>): void {
-    if (this.first === place.item) this.denied = undefined
+  remove(place: Place<Wait>): void {
+    if (this.first === place.item) this.deniedUntilMs = undefined
     this.tokens -= place.item.request.cost
     this.members.remove(place)
   }

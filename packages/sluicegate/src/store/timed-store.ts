@@ -5,8 +5,8 @@ import { CallsTogether } from './calls-together.js'
 import type { CasOutcome, CasOutcomes, CasState, CasStep, CasStepped, CasStepRefusal, CasStore, CasSwap } from './cas-store.js'
 import { type StoreReading, StoreTime } from './store-time.js'
 
-/** Calls of one store: each is bounded in time, and each answer tells the store's clock. */
-export class StoreCalls {
+/** A store each of whose calls is bounded in time; each answer tells its clock. */
+export class TimedStore {
   readonly store: CasStore
   private readonly time: StoreTime
   private readonly clock: Clock

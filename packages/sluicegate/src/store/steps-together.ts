@@ -1,7 +1,8 @@
+import { BoundedMap } from '../bounded-map.js'
 import { StoreError } from '../errors.js'
 import type { CallerSignal } from '../shared/backend.js'
 import type { CasStep, CasStepped, CasStepRefusal } from './cas-store.js'
-import type { StoreCalls } from './store-calls.js'
+import type { TimedStore } from './timed-store.js'
 
 /** Statements under way at once; of keys that others keep locked, each alone, these beside them. */
 const MOST_UNDER_WAY = 4
@@ -37,28 +38,6 @@ interface Caller {
 /** Turns the value that a key has into the state from which a step starts. */
 export type StateOf = (step: CasStep, refusal: Exclude<CasStepRefusal, 'busy'>) => CasStep['from']
 
-/** Keys that others keep locked, those found last at the end. */
-class LockedKeys {
-  private readonly untilMs = new Map<string, number>()
-
-  add(key: string, nowMs: number): void {
-    this.untilMs.delete(key)
-    this.untilMs.set(key, nowMs + LOCKED_MS)
-    for (const [oldest, untilMs] of this.untilMs) {
-      if (untilMs > nowMs && this.untilMs.size <= MOST_LOCKED) break
-      this.untilMs.delete(oldest)
-    }
-  }
-
-  has(key: string, nowMs: number): boolean {
-    return this.untilMs.size > 0 && (this.untilMs.get(key) ?? 0) > nowMs
-  }
-
-  delete(key: string): void {
-    this.untilMs.delete(key)
-  }
-}
-
 /** Equal calls, which are one step. */
 class Asked {
   steps: readonly CasStep[]
@@ -87,21 +66,22 @@ class Asked {
  * Steps of one store: those that come in one turn of the event loop, or while others are under way, go together. Equal takes are one step, each
  * key is in one call of this process at a time, and takes of several keys that share one of them go in one call.
  */
-export class StepCalls {
-  private readonly calls: StoreCalls
+export class StepsTogether {
+  private readonly calls: TimedStore
   private waiting: Asked[] = []
   private count = 0
   /** Takes that wait, by what they take. */
   private readonly equal = new Map<string, Asked>()
   private readonly busy = new Set<string>()
-  private readonly locked = new LockedKeys()
+  /** Keys that others keep locked: until when each counts as such. */
+  private readonly lockedUntilMs = new BoundedMap<string, number>(MOST_LOCKED)
   private underWay = 0
   private alone = 0
   private isPlanned = false
   /** Of the last calls one had several callers. */
   private isCrowd = false
 
-  constructor(calls: StoreCalls) {
+  constructor(calls: TimedStore) {
     this.calls = calls
   }
 
@@ -181,7 +161,9 @@ export class StepCalls {
   }
 
   private goesAlone(asked: Asked): boolean {
-    return asked.isAlone || asked.steps.some(({ key }) => this.locked.has(key, this.calls.nowMs()))
+    if (asked.isAlone || this.lockedUntilMs.size === 0) return asked.isAlone
+    const nowMs = this.calls.nowMs()
+    return asked.steps.some(({ key }) => (this.lockedUntilMs.get(key) ?? 0) > nowMs)
   }
 
   /** Drops the callers that have given up. */
@@ -248,13 +230,13 @@ export class StepCalls {
     if (outcome === 'busy') {
       // Locked by others for longer than a call waits: what else takes this key goes alone too, until one of them is answered.
       const atMs = this.calls.nowMs()
-      if (isAlone) for (const { key } of asked.steps) this.locked.add(key, atMs)
+      if (isAlone) for (const { key } of asked.steps) this.lockedUntilMs.set(key, atMs + LOCKED_MS)
       asked.isAlone = true
       asked.locked = { atMs, keys: asked.steps.map(({ key }) => key) }
       this.waiting.unshift(asked)
       return
     }
-    if (isAlone) for (const { key } of asked.steps) this.locked.delete(key)
+    if (isAlone) for (const { key } of asked.steps) this.lockedUntilMs.delete(key)
     if ('swapped' in outcome) {
       try {
         asked.steps = asked.steps.map((step) => ({ ...step, from: asked.stateOf(step, outcome) ?? step.from }))

@@ -1,0 +1,61 @@
+import { isPermit } from '../../decision/permit.js'
+import { isOutage } from '../../errors.js'
+import { AbortWatch } from '../../waiting/abort-watch.js'
+import type { Reservations } from './reservations.js'
+import type { Sleepers } from './sleepers.js'
+import type { Wait, Waited } from './waiting-queue.js'
+
+/** How often to look whether the backend is back: the first and the longest pause. */
+const FIRST_LOOK_MS = 100
+const LAST_LOOK_MS = 5_000
+
+/** `wait` during an outage. */
+export class OutageWaiting {
+  private readonly reservations: Reservations
+  private readonly sleepers: Sleepers
+  private readonly aborts = new AbortWatch()
+  private readonly again: (wait: Wait) => Promise<Waited>
+
+  /** @param again waits on the backend; rejects with `OUTAGE` while that is not back. */
+  constructor(reservations: Reservations, sleepers: Sleepers, again: (wait: Wait) => Promise<Waited>) {
+    this.reservations = reservations
+    this.sleepers = sleepers
+    this.again = again
+  }
+
+  /** Waits for the local share, and for the backend should it be back before: then the whole budget is available again. */
+  async wait(wait: Wait): Promise<Waited> {
+    const { request, untilMs } = wait
+    const given = request.signal
+    given?.throwIfAborted()
+    const over = new AbortController()
+    const unwatch = given && this.aborts.add(given, () => over.abort(given.reason))
+    const watched = { ...request, signal: over.signal }
+    let isOver = false
+    const local = this.reservations.waitWithout({ ...watched, maxWaitMs: Math.max(0, untilMs - this.sleepers.nowMs()) }).then((answer) => {
+      // Both answered at once: this permit has no holder.
+      if (isOver && isPermit(answer)) void answer.release()
+      return { decision: answer }
+    })
+    const store = this.onceBack({ ...wait, request: watched })
+    store.catch(() => undefined)
+    try {
+      return await Promise.race([local, store])
+    } finally {
+      isOver = true
+      unwatch?.()
+      over.abort()
+    }
+  }
+
+  private async onceBack(wait: Wait): Promise<Waited> {
+    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(LAST_LOOK_MS, pauseMs * 1.5)) {
+      await this.sleepers.sleep(pauseMs, wait.request.signal)
+      try {
+        return await this.again(wait)
+      } catch (error) {
+        if (!isOutage(error)) throw error
+      }
+    }
+  }
+}
