@@ -177,7 +177,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   key(key: Key): BoundKey {
     const own = ownKey(this.inOrder(key))
     const keys = keysFor(this.parts.length, own)
-    this.first.core.look()
+    this.first.section.open.look()
     const hashes = hashesOf(this.first, keys)
     const peek = (cost: number): Decision =>
       combined(
@@ -239,7 +239,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
   }
 
   hotKeys(n?: number): ReturnType<TopLists['top']> {
-    this.first.core.look()
+    this.first.section.open.look()
     return this.lists.top(n)
   }
 

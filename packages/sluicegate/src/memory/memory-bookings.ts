@@ -188,7 +188,7 @@ export class MemoryBookings {
     const nowUs = this.decisions.nowUs()
     let back = tokens
     let bound = atUs
-    this.decisions.opened.core.look()
+    this.decisions.opened.look()
     const { decoder } = this.decisions
     if (decoder instanceof RateDecoder) {
       const { unitsPerUs, unitsPerToken, capacity } = decoder
@@ -216,7 +216,7 @@ export class MemoryBookings {
     const { bookedUs, atUs, debt, cost, generation } = booking
     const { decisions } = this
     const nowUs = decisions.nowUs()
-    decisions.opened.core.look()
+    decisions.opened.look()
     const { decoder } = decisions
     const isRate = decoder instanceof RateDecoder
     if (generation !== decisions.generation) {
@@ -247,7 +247,7 @@ export class MemoryBookings {
     const { key, low, high, bookedUs, atUs, debt, generation } = booking
     const { decisions } = this
     const nowUs = decisions.nowUs()
-    decisions.opened.core.look()
+    decisions.opened.look()
     const { decoder } = decisions
     if (decoder instanceof RateDecoder) {
       if (generation !== decisions.generation) return true

@@ -8,7 +8,7 @@ import { minuteWindow } from '../policy/calendar.js'
 import { isRate, type Policy } from '../policy/policy.js'
 import type { Ticker } from '../time/clock.js'
 import { warnOnce } from '../warn-once.js'
-import type { CoreHost, OpenCore } from './open-core.js'
+import { type CoreHost, closedCore, type OpenCore } from './open-core.js'
 import { calendarIn, PolicyChange, publishedPolicy } from './policy-record.js'
 
 /** Takes per call because of an early clock reading. */
@@ -116,19 +116,16 @@ export class MemoryDecisions {
         new PolicyChange(this.opened, policy).publish(this.nowUs())
       }
       // `take` of the core is the fast path of buckets and GCRA; the other algorithms need `takeAny`.
-      if (!(this.decoder instanceof RateDecoder)) core.take = core.takeAny
+      if (!(this.decoder instanceof RateDecoder)) this.opened.take = core.takeAny
     })
   }
 
   /** Decides in the core: an answer >= 0 is the debt after an allowed take. */
   take(key: string, low: number, high: number, cost: number): Decision {
     const isOrdinary = typeof cost === 'number' && (cost | 0) === cost && cost > 0
-    if (!isOrdinary) {
-      checkedCost(cost)
-      return this.takeAt(this.nowUs(), key, low, high, cost)
-    }
+    if (!isOrdinary) return this.takeAt(this.nowUs(), key, low, high, checkedCost(cost))
     const nowUs = this.nowUs()
-    const answer = this.opened.core.take(low, high, nowUs, cost)
+    const answer = this.opened.take(low, high, nowUs, cost)
     if (!(answer >= 0)) return this.notAllowed(key, low, high, nowUs, cost, answer)
     this.counter.allowed++
     return this.decoder.allowed(answer)
@@ -146,8 +143,8 @@ export class MemoryDecisions {
 
   /** The core's answer to a take of any cost. */
   private answerTo(low: number, high: number, nowUs: number, tokens: number): number {
-    const { core } = this.opened
-    return (tokens | 0) === tokens ? core.take(low, high, nowUs, tokens) : core.takeMany(low, high, nowUs, tokens)
+    const { opened } = this
+    return (tokens | 0) === tokens ? opened.take(low, high, nowUs, tokens) : opened.core.takeMany(low, high, nowUs, tokens)
   }
 
   /** A negative answer is -1 minus the debt of a denied take; NaN has its own reason. */
@@ -295,6 +292,8 @@ export class MemoryDecisions {
   }
 
   private decoderFor(policy: Policy): DecisionDecoder {
-    return isRate(policy) ? new RateDecoder(policy) : new CountDecoder(policy, this.opened.core)
+    if (isRate(policy)) return new RateDecoder(policy)
+    // Before it opens nobody asks about the key of a last call.
+    return new CountDecoder(policy, this.opened.later === undefined ? this.opened.core : closedCore)
   }
 }

@@ -176,7 +176,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
 
   key(key: Key): BoundKey<Answer> {
     checkKey(key)
-    this.opened.core.look()
+    this.opened.look()
     fingerprint(key, this.#k0, this.#k1)
     return new MemoryBoundKey<Answer>(this, key, low, high)
   }
@@ -234,7 +234,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   // The policy and the limiter as a whole.
 
   get policy(): Policy {
-    this.opened.core.look()
+    this.opened.look()
     return this.decisions.decoder.policy
   }
 
@@ -266,7 +266,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   }
 
   handle(): LimiterHandle<Answer> {
-    this.opened.core.look()
+    this.opened.look()
     const { memory, section } = this.opened
     this.opened.core.setAlone(false)
     const { algorithm } = this.decisions.decoder.policy
@@ -276,7 +276,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   }
 
   stats(): LimiterStats {
-    this.opened.core.look()
+    this.opened.look()
     const { opened } = this
     const decisions = this.decisions.counter.of(this.decisions.decoder.policy.name)
     const memoryBytes = this.memoryBytes - (opened.later?.untouchedBytes ?? untouchedBytes(opened))
@@ -284,12 +284,12 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   }
 
   hotKeys(n?: number): HotKeys {
-    this.opened.core.look()
+    this.opened.look()
     return (this.lists ?? new TopLists(0)).top(n)
   }
 
   snapshot(): Uint8Array {
-    this.opened.core.look()
+    this.opened.look()
     return snapshotOf({ secret: this.secret, sections: [this.section], nowUs: () => this.decisions.nowUs() })
   }
 
@@ -341,7 +341,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   /** Whether the key is in the table: it was charged here, or loaded, and no other key has its place since. */
   hasKey(key: string): boolean {
     this.hash(key)
-    return Boolean(this.opened.core.hasKey(low, high))
+    return this.opened.hasKey(low, high)
   }
 
   /**

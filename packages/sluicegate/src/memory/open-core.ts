@@ -147,17 +147,6 @@ export const closedCore = new Proxy({} as Core, {
   },
 })
 
-/** What needs no core yet: no other thread knows of it, so there is nothing to look at, and no key is there. */
-const BEFORE_OPENING: Partial<Core> = { look: () => undefined, hasKey: () => 0 }
-
-/** The core of one that is not open yet: every other call opens it. */
-function openingCore(open: () => Core): Core {
-  return new Proxy({} as Core, {
-    get: (_, name: keyof Core) =>
-      BEFORE_OPENING[name] ?? ((...given: never[]) => (open()[name] as (...given: never[]) => unknown)(...given)),
-  })
-}
-
 /** Why the core gave no debt. */
 export type Reason = 'REFUSED' | 'BANNED' | 'CONTENDED' | 'LATE' | 'EVICTED' | 'OVERFLOWED' | 'HELD'
 
@@ -198,13 +187,16 @@ export interface LaterMemory {
 
 /** What an instance of the core is made of. */
 interface Instance {
+  /** A plain object: an exports object is slow to look up in, and a call site that has met a proxy stays slow. */
+  readonly core: Core
   readonly memory: WebAssembly.Memory
   readonly exports: Readonly<Record<string, unknown>>
 }
 
 /** One thread's core over a section of a shared memory. */
 export class OpenCore {
-  core: Core
+  /** {@link Core.take} or {@link Core.takeAny}, here for speed: of the core it is one of a hundred properties. */
+  take: Core['take'] = (low, high, nowUs, tokens) => this.opened() && this.take(low, high, nowUs, tokens)
   readonly section: number
   private reasons: ReadonlyMap<number, Reason> = new Map()
   /** The numbers of the key that is saved or loaded. */
@@ -226,7 +218,6 @@ export class OpenCore {
     this.host = host
     this.section = section
     this.given = memory
-    this.core = openingCore(() => this.opened() && this.core)
     if (!('make' in memory)) this.opened()
   }
 
@@ -234,6 +225,19 @@ export class OpenCore {
   begin(fn: () => void): void {
     if (this.instance === undefined) this.beginnings.push(fn)
     else fn()
+  }
+
+  get core(): Core {
+    return this.opened().core
+  }
+
+  /** Loads the policy in force. Before it opens no other thread knows of it, so there is nothing to look at. */
+  look(): void {
+    this.instance?.core.look()
+  }
+
+  hasKey(low: number, high: number): boolean {
+    return Boolean(this.instance?.core.hasKey(low, high))
   }
 
   private get numbers(): KeyNumbers {
@@ -331,16 +335,16 @@ export class OpenCore {
 
   /** Where something throws, it stays as it was, and the next call opens it. */
   private open(): Instance {
-    const unopened = this.core
+    const { take } = this
     const memory = 'make' in this.given ? this.given.make() : this.given
     const { exports } = new WebAssembly.Instance(shared.module as WebAssembly.Module, {
       env: { memory },
       host: { ...withAddresses(this.host), ...this.numbers.imports, pause },
     })
-    // A plain object: an exports object is slow to look up in.
-    const core = { ...exports } as unknown as Core
-    this.core = { ...core, policyRecord: () => core.policyRecord() >>> 0, propose: () => core.propose() >>> 0 }
-    const instance = { memory, exports }
+    const given = { ...exports } as unknown as Core
+    const core = { ...given, policyRecord: () => given.policyRecord() >>> 0, propose: () => given.propose() >>> 0 }
+    const instance = { core, memory, exports }
+    this.take = core.take
     this.instance = instance
     this.reasons = new Map(REASONS.map((reason) => [this.constant(reason), reason]))
     try {
@@ -348,7 +352,7 @@ export class OpenCore {
       this.beginnings = []
       return instance
     } catch (error) {
-      this.core = unopened
+      this.take = take
       this.instance = undefined
       throw error
     }
@@ -441,8 +445,9 @@ export class OpenCore {
   }
 
   close(): void {
-    this.core = closedCore
-    this.instance = { memory: new WebAssembly.Memory({ initial: 0, maximum: 0, shared: true }), exports: this.instance?.exports ?? {} }
+    const memory = new WebAssembly.Memory({ initial: 0, maximum: 0, shared: true })
+    this.take = closedCore.take
+    this.instance = { core: closedCore, memory, exports: this.instance?.exports ?? {} }
   }
 }
 

@@ -48,7 +48,7 @@ export class PolicyChange {
     this.open = open
     this.policy = policy
     this.areas = new ExtensionAreas(open)
-    open.core.look()
+    open.look()
     this.placed()
   }
 

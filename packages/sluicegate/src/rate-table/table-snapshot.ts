@@ -11,7 +11,7 @@ export interface TableDescription {
 
 /** @throws {StoreError} `CONTENTION` when other threads kept changing a key. */
 export function tableSnapshot(open: OpenCore, description: TableDescription, nowUs: number): Uint8Array {
-  open.core.look()
+  open.look()
   return encodedSnapshot(description, [...open.saveTable(nowUs)])
 }
 

@@ -117,7 +117,7 @@ export function snapshotOf(subject: SnapshotSubject): Uint8Array {
 
 /** One attempt. Undefined if a policy changed during it, or a key all the time. */
 function saved({ sections, nowUs, ...about }: SnapshotSubject): Uint8Array | undefined {
-  for (const { open } of sections) open.core.look()
+  for (const { open } of sections) open.look()
   const epochs = sections.map(({ open }) => open.epoch())
   const described = sections.map(({ open, policy }) => new SectionWords(open).described(policy()))
   const options = new SectionWords((sections[0] as SnapshotSection).open).options
