@@ -13,9 +13,9 @@ import { longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { configFile, served, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { Engine } from './engine/engine.js'
+import { type EngineLimiter, MEMORY, type Storage } from './engine/engine-limiter.js'
 import type { PreparedChanges } from './engine/policy-changes.js'
 import { sharedStorage } from './engine/shared-storage.js'
-import { MEMORY, type Storage, type StoredLimiter } from './engine/stored-limiter.js'
 import { createLog } from './log.js'
 import { Reloader } from './reload.js'
 import { type Service, type ServiceOptions, startService } from './service.js'
@@ -129,7 +129,7 @@ test('refused reloads leave open what was open before, wherever they are refused
   const shared = await sharedStorage(config, log)
   await shared.connect()
   for (const storage of [MEMORY, shared]) {
-    const open = new Set<StoredLimiter>()
+    const open = new Set<EngineLimiter>()
     const counted: Storage = {
       ...MEMORY,
       restored: () => undefined,

@@ -5,8 +5,8 @@ import { parseConfig } from 'sluicegate-config/read-config.js'
 import { everyNth, longTest, RedisCluster, RedisProcess, shortOrLong, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
+import type { EngineLimiter } from './engine/engine-limiter.js'
 import { type SharedStorage, sharedStorage } from './engine/shared-storage.js'
-import type { StoredLimiter } from './engine/stored-limiter.js'
 import { createLog } from './log.js'
 import { type Service, startService } from './service.js'
 
@@ -69,7 +69,7 @@ async function clusterStorage(t: TestContext, urls: readonly string[]): Promise<
   return storage
 }
 
-function limiterOf(storage: SharedStorage): StoredLimiter {
+function limiterOf(storage: SharedStorage): EngineLimiter {
   const policy = tokenBucket({ limit: 1_000, window: '1h', name: 'wide' })
   return storage.limiter({ policy, maxKeys: undefined, onFull: 'evict' }, { hotKeys: 0, clock: undefined })
 }

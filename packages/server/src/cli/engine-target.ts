@@ -6,7 +6,7 @@ import { allPolicies } from 'sluicegate-config/domains.js'
 import { readConfig } from 'sluicegate-config/read-config.js'
 import { DEFAULT_REDIS, redisUrlFault } from 'sluicegate-config/storage.js'
 import { type Decision, Engine } from '../engine/engine.js'
-import { MEMORY } from '../engine/stored-limiter.js'
+import { MEMORY } from '../engine/engine-limiter.js'
 import { createLog } from '../log.js'
 
 /** The library itself: in the memory of this process, or over a store. Each process of the load has an engine of its own. */

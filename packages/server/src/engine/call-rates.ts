@@ -2,9 +2,9 @@ import { isUtf8 } from 'node:buffer'
 import { type Decision, type HotKey, type HotKeys, type LimiterStats, StoreError } from 'sluicegate'
 import type { CallRate, Throttled } from 'sluicegate/rate-table'
 import type { Awaitable } from './awaitable.js'
+import { type CallRateRoom, type EngineRateTable, type LimiterMaking, NO_TABLE, type Storage } from './engine-limiter.js'
 import type { DecisionObserver, Latency, Outcome } from './outcome.js'
 import type { Counts } from './served-policy.js'
-import { type CallRateRoom, type LimiterMaking, NO_TABLE, type Storage, type StoredRateTable } from './stored-limiter.js'
 
 /**
  * Two readings of the clock take longer than such a decision in memory: after the first calls one in some is timed, and stands for those up to the
@@ -27,10 +27,10 @@ export class CallRates {
   readonly room: CallRateRoom
   readonly #latency: Latency
   readonly #observer: DecisionObserver | undefined
-  readonly #open: () => StoredRateTable
-  readonly #restore: (saved: Uint8Array) => StoredRateTable
+  readonly #open: () => EngineRateTable
+  readonly #restore: (saved: Uint8Array) => EngineRateTable
   /** Made by the first call: most services have none. */
-  #table: StoredRateTable | undefined
+  #table: EngineRateTable | undefined
   /** Takes that were answered at once, as in memory, and later, as by a store. */
   #atOnce = 0
   #later = 0

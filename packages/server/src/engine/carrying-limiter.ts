@@ -1,13 +1,13 @@
 import { carryKey, type HotKeys, type Key, type Limiter, type SharedStats } from 'sluicegate'
+import type { EngineLimiter, LimiterFigures } from './engine-limiter.js'
 import { RoutedLimiter } from './routed-limiter.js'
-import type { LimiterFigures, StoredLimiter } from './stored-limiter.js'
 import { fullAfterMs, TieredLimiter } from './tiered-limiter.js'
 
 /** Earlier limiters that are kept for one policy. */
 const MAX_FORMER = 4
 
 interface Former {
-  readonly limiter: StoredLimiter
+  readonly limiter: EngineLimiter
   /** No key has state there any more. */
   readonly untilMs: number
 }
@@ -15,12 +15,12 @@ interface Former {
 /** A limiter in memory in the place of another, with other policies or another table: a key brings along what it has spent when it is next used. */
 export class CarryingLimiter extends RoutedLimiter {
   readonly isShared = false
-  protected readonly own: StoredLimiter
+  protected readonly own: EngineLimiter
   readonly #nowMs: () => number
   #former: readonly Former[]
 
   /** Both limiters belong to this one from now on. */
-  constructor(current: StoredLimiter, before: StoredLimiter, nowMs: () => number) {
+  constructor(current: EngineLimiter, before: EngineLimiter, nowMs: () => number) {
     super()
     this.own = current
     this.#nowMs = nowMs
@@ -32,7 +32,7 @@ export class CarryingLimiter extends RoutedLimiter {
   }
 
   /** Whether keys can go from one limiter to another: only in memory, and not where tiers decide which table has a key. */
-  static canCarry(before: StoredLimiter, after: StoredLimiter): boolean {
+  static canCarry(before: EngineLimiter, after: EngineLimiter): boolean {
     return [before, after].every((limiter) => !limiter.isShared && !(limiter instanceof TieredLimiter))
   }
 
@@ -54,7 +54,7 @@ export class CarryingLimiter extends RoutedLimiter {
     this.#former = []
   }
 
-  protected of(key: Key): StoredLimiter {
+  protected of(key: Key): EngineLimiter {
     if (this.#former.length > 0) {
       const nowMs = this.#nowMs()
       const isOver = ({ untilMs }: Former): boolean => untilMs <= nowMs

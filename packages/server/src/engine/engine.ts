@@ -3,6 +3,7 @@ import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
 import { type Cost, Costs } from './costs.js'
+import { type CallRateRoom, type EngineLimiter, type LimiterMaking, MEMORY, type Storage } from './engine-limiter.js'
 import type { HoldVerbs } from './hold-verbs.js'
 import { Holds } from './holds.js'
 import type { DecisionObserver } from './outcome.js'
@@ -14,7 +15,6 @@ import { ServedPolicy } from './served-policy.js'
 import type { Follower, Peers } from './shared-limiter.js'
 import { CALL_RATES, type SavedPolicy } from './snapshot-file.js'
 import { type SoftLimitReached, SoftLimits } from './soft-limits.js'
-import { type CallRateRoom, type LimiterMaking, MEMORY, type Storage, type StoredLimiter } from './stored-limiter.js'
 import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
 import { type MakeTier, TieredLimiter } from './tiered-limiter.js'
 
@@ -181,7 +181,7 @@ export class Engine {
     return served
   }
 
-  #served(config: PolicyConfig, limiter: StoredLimiter): ServedPolicy {
+  #served(config: PolicyConfig, limiter: EngineLimiter): ServedPolicy {
     this.forget(config.policy.name)
     return new ServedPolicy(config, limiter, this.latency, (own, { policy }) => this.#tiered(own, policy.name), {
       observer: this.observer,
@@ -191,7 +191,7 @@ export class Engine {
   }
 
   /** With the keys that were saved of it, and its tiers. */
-  #limiter(config: PolicyConfig): StoredLimiter {
+  #limiter(config: PolicyConfig): EngineLimiter {
     const own = this.#made(config, undefined)
     if (config.tiers === undefined) return own
     const limiter = this.#tiered(own, config.policy.name)
@@ -204,17 +204,17 @@ export class Engine {
     }
   }
 
-  #tiered(own: StoredLimiter, name: string): TieredLimiter {
+  #tiered(own: EngineLimiter, name: string): TieredLimiter {
     const make: MakeTier = (config, id) => this.#made(config, id, name)
     return new TieredLimiter(own, make, this.#nowMs)
   }
 
-  #made(config: PolicyConfig, tier: string | undefined, name: string = config.policy.name): StoredLimiter {
+  #made(config: PolicyConfig, tier: string | undefined, name: string = config.policy.name): EngineLimiter {
     const saved = this.#saved.get(savedId(name, tier))
     return (saved && this.#restored(config, saved)) ?? this.storage.limiter(config, this.#making)
   }
 
-  #restored(config: PolicyConfig, saved: SavedPolicy): StoredLimiter | undefined {
+  #restored(config: PolicyConfig, saved: SavedPolicy): EngineLimiter | undefined {
     const unusable = (reason: string): undefined => {
       this.forget(saved.name, saved.tier)
       if (saved.tier === undefined) this.#onUnusable?.(saved.name, reason)

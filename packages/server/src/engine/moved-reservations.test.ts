@@ -9,10 +9,10 @@ import { attachLimiter, createLimiter, type Decision, fixedWindow, manualClock, 
 import { readConfig } from 'sluicegate-config/read-config.js'
 import { Random, shortOrLong } from 'sluicegate-testkit'
 import { Engine, type ServedPolicy } from './engine.js'
+import type { EngineReservation } from './engine-limiter.js'
 import { HeldById, TooManyHeldError } from './held-by-id.js'
 import type { Reserved } from './reservations.js'
 import { reserveNowOf } from './reserve-now.js'
-import type { StoredReservation } from './stored-limiter.js'
 
 const WINDOW_MS = 60_000
 /** By the keys of a file: which of them has the key `a`. What is spent under the largest is within the debt that the smallest can carry. */
@@ -199,11 +199,11 @@ for (const policy of [fixedWindow(LIMITS), slidingWindow(LIMITS), slidingLog(LIM
     const other = attachLimiter(limiter.handle(), { clock })
     assert.ok(limiter.peek('a', 1).allowed)
     const taken = Array.from({ length: 3 }, () => other.reserve('a', 1))
-    const made = reserve('a', 1) as StoredReservation
+    const made = reserve('a', 1) as EngineReservation
     assert.deepEqual([made.allowed, made.decision.allowed], [false, false])
     made.cancel()
     taken.at(-1)?.cancel()
-    assert.equal((reserve('a', 1) as StoredReservation).waitMs, 0)
+    assert.equal((reserve('a', 1) as EngineReservation).waitMs, 0)
     assert.equal(limiter.take('a').allowed, false)
   })
 }

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import { PolicyError } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { canBecome } from './can-become.js'
+import type { EngineLimiter } from './engine-limiter.js'
 import type { ServedPolicy } from './served-policy.js'
-import type { StoredLimiter } from './stored-limiter.js'
 import type { PreparedTiers } from './tiered-limiter.js'
 
 /** Each policy has its own table, and metrics have series for each. */
@@ -42,8 +42,8 @@ interface Preparation {
   readonly served: Map<string, ServedPolicy>
   /** The names among them that may be changed and removed. */
   readonly own: Set<string>
-  readonly limiter: (config: PolicyConfig) => StoredLimiter
-  readonly add: (config: PolicyConfig, limiter: StoredLimiter) => ServedPolicy
+  readonly limiter: (config: PolicyConfig) => EngineLimiter
+  readonly add: (config: PolicyConfig, limiter: EngineLimiter) => ServedPolicy
   readonly nowMs: () => number
   /** The service has ended meanwhile. */
   readonly isClosed: () => boolean
@@ -56,7 +56,7 @@ export function* preparingChanges(preparation: Preparation): Generator<void, Pre
   const removed = [...own].filter((name) => !byName.has(name))
   if (served.size - removed.length + configs.filter(({ policy }) => !served.has(policy.name)).length > MAX_POLICIES)
     throw new PolicyError('RANGE_UNSUPPORTED', 'policies', configs.length, `must be at most ${MAX_POLICIES} in all`)
-  const fresh = new Map<string, StoredLimiter>()
+  const fresh = new Map<string, EngineLimiter>()
   const updated: string[] = []
   const tiered: PreparedTiers[] = []
   const discard = (): void => {

@@ -3,8 +3,8 @@ import pg from 'pg'
 import { type PostgresClient, postgresStore } from 'sluicegate/postgres'
 import type { CasStore } from 'sluicegate/store'
 import type { PostgresPlace } from 'sluicegate-config/config.js'
+import type { StoreConnections } from './engine-limiter.js'
 import { type StoreNews, StoreRefusal, StoreWatch, type WatchedStore } from './store-watch.js'
-import type { StoreConnections } from './stored-limiter.js'
 
 /** How long a connection may take to open. */
 const CONNECT_MS = 2_000

@@ -1,16 +1,16 @@
 import type { Decision, HotKeys, Key, Policy, SharedStats } from 'sluicegate'
 import type { Awaitable } from './awaitable.js'
-import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
+import type { EngineLimiter, EngineReservation, LimiterFigures } from './engine-limiter.js'
 import { takeAbove } from './take-above.js'
 
 /** A limiter of others: each call goes to the one that has the key. */
-export abstract class RoutedLimiter implements StoredLimiter {
+export abstract class RoutedLimiter implements EngineLimiter {
   abstract readonly isShared: boolean
   /** What has the policy's own limit. */
-  protected abstract readonly own: StoredLimiter
+  protected abstract readonly own: EngineLimiter
 
   /** The one that has the key now. */
-  protected abstract of(key: Key): StoredLimiter
+  protected abstract of(key: Key): EngineLimiter
 
   abstract stats(): LimiterFigures
   abstract storeStats(): SharedStats | undefined
@@ -21,7 +21,7 @@ export abstract class RoutedLimiter implements StoredLimiter {
     return this.own.policy
   }
 
-  limiterOf(key: Key): StoredLimiter {
+  limiterOf(key: Key): EngineLimiter {
     const limiter = this.of(key)
     return limiter.limiterOf?.(key) ?? limiter
   }
@@ -38,7 +38,7 @@ export abstract class RoutedLimiter implements StoredLimiter {
     return this.of(key).peek(key, cost)
   }
 
-  reserve(key: Key, cost: number): Awaitable<StoredReservation> {
+  reserve(key: Key, cost: number): Awaitable<EngineReservation> {
     return this.of(key).reserve(key, cost)
   }
 

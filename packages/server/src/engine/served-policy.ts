@@ -2,12 +2,12 @@ import { type Decision, type HotKeys, type Key, type Policy, type SharedStats, S
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { CarryingLimiter } from './carrying-limiter.js'
+import type { EngineLimiter, EngineReservation, LimiterFigures, ServerCalls } from './engine-limiter.js'
 import type { DecisionObserver, Latency } from './outcome.js'
 import { type Outcome, outcomeOf, passed } from './outcome.js'
 import { type AskedPriority, floorOf } from './priorities.js'
 import type { Follower, KeyChange, RegionFigures } from './shared-limiter.js'
 import type { SoftLimits, SoftWatch } from './soft-limits.js'
-import type { LimiterFigures, ServerCalls, StoredLimiter, StoredReservation } from './stored-limiter.js'
 import { takeAbove } from './take-above.js'
 import { type PreparedTiers, TieredLimiter } from './tiered-limiter.js'
 
@@ -33,7 +33,7 @@ export function noHolds(): HoldCounts {
 }
 
 /** Puts tiers around the limiter of a policy's own limit. */
-export type MakeTiered = (own: StoredLimiter, config: PolicyConfig) => TieredLimiter
+export type MakeTiered = (own: EngineLimiter, config: PolicyConfig) => TieredLimiter
 
 /** The verbs of requests whose outcome someone else counts. */
 type Uncounted = Pick<ServedPolicy, 'take' | 'peek' | 'reserve' | 'refund'>
@@ -77,7 +77,7 @@ export class ServedPolicy {
   readonly errors = new Map<string, number>()
   /** Soft limits that this process announced. */
   readonly softReached = new Map<string, { readonly part: string; readonly threshold: string; count: number }>()
-  #limiter: StoredLimiter
+  #limiter: EngineLimiter
   readonly #latency: Latency
   readonly #observer: DecisionObserver | undefined
   #config: PolicyConfig
@@ -91,7 +91,7 @@ export class ServedPolicy {
   /** @param makeTiered puts tiers around a limiter, for a policy that gets them later. */
   constructor(
     config: PolicyConfig,
-    limiter: StoredLimiter,
+    limiter: EngineLimiter,
     latency: Latency,
     makeTiered: MakeTiered,
     { observer, follower, softLimits }: ServedPolicyOptions = {},
@@ -209,15 +209,15 @@ export class ServedPolicy {
   }
 
   /** The limiter that has the key now. */
-  limiterOf(key: Key): StoredLimiter {
+  limiterOf(key: Key): EngineLimiter {
     return this.#limiter.limiterOf?.(key) ?? this.#limiter
   }
 
   /** Settled by way of the tiers that the policy may have by then. */
-  #reserved(key: Key, cost: number): Awaitable<StoredReservation> {
+  #reserved(key: Key, cost: number): Awaitable<EngineReservation> {
     const limiter = this.#limiter
     if (limiter instanceof TieredLimiter || limiter.isShared) return limiter.reserve(key, cost)
-    return whenDone(limiter.reserve(key, cost), (made): StoredReservation => {
+    return whenDone(limiter.reserve(key, cost), (made): EngineReservation => {
       const tiers = (): TieredLimiter | undefined =>
         this.#limiter instanceof TieredLimiter && this.#limiter.isOver(limiter) ? this.#limiter : undefined
       return {
@@ -228,7 +228,7 @@ export class ServedPolicy {
         cancel: () => (tiers()?.adopted(made, key, cost) ?? made).cancel(),
         lapse: () => made.lapse?.(),
       }
-    }) as Awaitable<StoredReservation>
+    }) as Awaitable<EngineReservation>
   }
 
   /** Counts the outcome of a take. */
@@ -277,7 +277,7 @@ export class ServedPolicy {
    * Puts another limiter in the place of this one. In memory keys bring along what they have spent; with tiers they start full. Counts go on. Returns the
    * limiter before, where the caller has to close it.
    */
-  replace(config: PolicyConfig, limiter: StoredLimiter, nowMs: () => number): StoredLimiter | undefined {
+  replace(config: PolicyConfig, limiter: EngineLimiter, nowMs: () => number): EngineLimiter | undefined {
     const before = this.#limiter
     const carries = CarryingLimiter.canCarry(before, limiter)
     this.#limiter = carries ? new CarryingLimiter(limiter, before, nowMs) : limiter
@@ -312,7 +312,7 @@ export class ServedPolicy {
   }
 
   /** What other threads may attach to; undefined where tiers decide which limiter has a key. */
-  get sharedLimiter(): StoredLimiter | undefined {
+  get sharedLimiter(): EngineLimiter | undefined {
     return this.#limiter instanceof TieredLimiter ? undefined : this.#limiter
   }
 
@@ -401,7 +401,7 @@ function unchanged<Value>(value: Value): Value {
 }
 
 /** Tokens that may be used at once; those of a later time go back, since another caller took the ones that were seen. */
-function dueNow(reservation: StoredReservation, floor: number): Awaitable<ServedReservation> {
+function dueNow(reservation: EngineReservation, floor: number): Awaitable<ServedReservation> {
   const { allowed, waitMs, decision } = reservation
   const isAbove = decision.remaining >= floor || decision.source === 'outage'
   if (allowed && waitMs === 0 && isAbove)

@@ -1,7 +1,7 @@
 import { type Decision, followKey, type Hold, type Key, type OpenOptions, PolicyError } from 'sluicegate'
 import type { Awaitable } from './awaitable.js'
+import type { EngineLimiter } from './engine-limiter.js'
 import type { ServedPolicy } from './served-policy.js'
-import type { StoredLimiter } from './stored-limiter.js'
 
 /** What a caller asks for work that it opens; see `OpenOptions` of the library. */
 export interface WorkAsked {
@@ -37,7 +37,7 @@ export class ServedWork {
     this.served = served
     this.key = key
     this.asked = asked
-    const limiterNow = (): StoredLimiter => served.limiterOf(key)
+    const limiterNow = (): EngineLimiter => served.limiterOf(key)
     const limiter = limiterNow()
     if (limiter.open === undefined) throw new PolicyError('POLICY_INVALID', 'policy', served.name, 'opens no work: reserve and settle')
     const { expect, most, ttlMs: ttl, over } = asked

@@ -1,7 +1,7 @@
 import type { Decision, Key, SharedLimiter, SharedStats } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
+import { type EngineLimiter, type LimiterMaking, NO_TABLE } from './engine-limiter.js'
 import { reserveNowOf } from './reserve-now.js'
-import { type LimiterMaking, NO_TABLE, type StoredLimiter } from './stored-limiter.js'
 
 /** The library's bound on keys with a lease in one process. */
 const MAX_LEASED_KEYS = 10_000_000
@@ -28,7 +28,7 @@ export function sharedOptions({ mode, outage, timeoutMs }: StoreConfig, config: 
 }
 
 /** A limiter over a store, as the service uses it; it leaves `limiters` when it is closed. */
-export function storedShared(limiter: SharedLimiter, limiters: Set<SharedLimiter>): StoredLimiter {
+export function storedShared(limiter: SharedLimiter, limiters: Set<SharedLimiter>): EngineLimiter {
   limiters.add(limiter)
   return {
     isShared: true,

@@ -4,19 +4,19 @@ import { region } from 'sluicegate/regions'
 import type { PostgresPlace, RedisPlace, SharedStorageConfig } from 'sluicegate-config/config.js'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Log } from '../log.js'
-import { sharedOptions, storedShared } from './shared-limiter.js'
-import { DEFAULT_PREFIX, reportOf, START_MS, throwRefusal } from './store-reports.js'
-import type { StoreNews, StoreWatch } from './store-watch.js'
 import {
   type CallRateRoom,
+  type EngineLimiter,
+  type EngineRateTable,
   type LimiterMaking,
   MEMORY,
   type Storage,
   type StorageWatches,
   type StoreConnections,
-  type StoredLimiter,
-  type StoredRateTable,
-} from './stored-limiter.js'
+} from './engine-limiter.js'
+import { sharedOptions, storedShared } from './shared-limiter.js'
+import { DEFAULT_PREFIX, reportOf, START_MS, throwRefusal } from './store-reports.js'
+import type { StoreNews, StoreWatch } from './store-watch.js'
 
 /** A store, as this process is connected to it. */
 interface ConnectedStore {
@@ -31,7 +31,7 @@ interface ConnectedStore {
   /** Of Redis: an answer that follows those to all calls before it; undefined where no connection keeps the order of all. */
   ping?(): Promise<unknown> | undefined
   /** Of Redis: rates that come with each call. */
-  rates?(config: SharedStorageConfig, hotKeys: number): StoredRateTable
+  rates?(config: SharedStorageConfig, hotKeys: number): EngineRateTable
   close(): void | Promise<void>
 }
 
@@ -133,7 +133,7 @@ export class SharedStorage implements Storage {
     throwRefusal('the home of the budgets', this.#home?.watch)
   }
 
-  limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter {
+  limiter(config: PolicyConfig, making: LimiterMaking): EngineLimiter {
     const options = sharedOptions(this.#config, config, making)
     return storedShared(createLimiter(config.policy, { ...options, store: this.#shared }), this.#limiters)
   }
@@ -143,7 +143,7 @@ export class SharedStorage implements Storage {
   }
 
   /** In memory where the store keeps none. */
-  rateTable(room: CallRateRoom, making: LimiterMaking): StoredRateTable {
+  rateTable(room: CallRateRoom, making: LimiterMaking): EngineRateTable {
     return this.#store.rates?.(this.#config, making.hotKeys) ?? MEMORY.rateTable(room, making)
   }
 

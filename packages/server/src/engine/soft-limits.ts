@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Clock, type Decision, type Key, type Policy, preciseClock, watchSoftLimits } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
-import type { LimiterMaking, Storage } from './stored-limiter.js'
+import type { LimiterMaking, Storage } from './engine-limiter.js'
 
 /** A key has reached a soft limit: once a window, over all processes. */
 export interface SoftLimitReached {

@@ -1,6 +1,6 @@
 import type { Log } from '../log.js'
+import type { Storage } from './engine-limiter.js'
 import { type StoreNews, StoreRefusal, type StoreWatch } from './store-watch.js'
-import type { Storage } from './stored-limiter.js'
 
 /** How long the start waits for a store. Afterwards policies decide as `outage` says until it can be written. */
 export const START_MS = 2_000

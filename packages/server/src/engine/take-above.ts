@@ -1,13 +1,13 @@
 import type { Decision, Key, Permit, Policy } from 'sluicegate'
 import { type Awaitable, whenDone } from './awaitable.js'
+import type { EngineLimiter } from './engine-limiter.js'
 import { passed } from './outcome.js'
-import type { StoredLimiter } from './stored-limiter.js'
 
 /**
  * A take that leaves `floor` tokens, or none. In memory nothing runs between the look and the take. At a store a take that came too close to the
  * floor, because of others in between, is given back.
  */
-export function takeAbove(limiter: StoredLimiter, key: Key, cost: number, floor: number): Awaitable<Decision> {
+export function takeAbove(limiter: EngineLimiter, key: Key, cost: number, floor: number): Awaitable<Decision> {
   if (floor === 0) return limiter.take(key, cost)
   if (limiter.takeAbove !== undefined) return limiter.takeAbove(key, cost, floor)
   return whenDone(limiter.peek(key, cost + floor), (seen) => {

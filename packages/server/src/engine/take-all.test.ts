@@ -6,7 +6,7 @@ import { fixedWindow, manualClock, PolicyError, slidingLog, tokenBucket } from '
 import { atOnce } from 'sluicegate-testkit/service/running-service.js'
 import { answersOf } from './awaitable.js'
 import { type Decision, Engine, type ServedPolicy, type TakePart } from './engine.js'
-import type { StoredLimiter } from './stored-limiter.js'
+import type { EngineLimiter } from './engine-limiter.js'
 import { takeAbove } from './take-above.js'
 
 function setUp() {
@@ -196,7 +196,7 @@ function racing(remaining: number, cancel: () => Promise<Decision>) {
         },
       }
     },
-  } as unknown as StoredLimiter
+  } as unknown as EngineLimiter
   return { limiter, calls }
 }
 

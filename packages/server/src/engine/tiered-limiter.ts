@@ -17,10 +17,10 @@ import { movesBetween, type TierMove } from 'sluicegate-config/tiers/tier-moves.
 import type { Tiers } from 'sluicegate-config/tiers/tiers.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { canBecome } from './can-become.js'
+import type { EngineLimiter, EngineReservation, LimiterFigures } from './engine-limiter.js'
 import { OldestFirst } from './oldest-first.js'
 import { RoutedLimiter } from './routed-limiter.js'
 import { sumOfRegion } from './shared-limiter.js'
-import type { LimiterFigures, StoredLimiter, StoredReservation } from './stored-limiter.js'
 
 /** New tiers that can be put in force: one of the two is called, once. */
 export interface PreparedTiers {
@@ -31,7 +31,7 @@ export interface PreparedTiers {
 }
 
 /** Makes the limiter of a tier. `id` is that of its limit. */
-export type MakeTier = (config: PolicyConfig, id: string) => StoredLimiter
+export type MakeTier = (config: PolicyConfig, id: string) => EngineLimiter
 
 /** Keys whose state is to be carried over when they are next used. Beyond that, the oldest start full. */
 const MAX_MOVED = 1_000_000
@@ -46,7 +46,7 @@ const LEAST_KEYS = 16
 
 /** A limiter that is not used any more, until no key can have state in it. */
 interface Retired {
-  readonly limiter: StoredLimiter
+  readonly limiter: EngineLimiter
   readonly untilMs: number
 }
 
@@ -70,10 +70,10 @@ interface Excess {
  * spent along, with its block, when it is next used. At a store all tiers have the same keys, and the store counts what was spent under each.
  */
 export class TieredLimiter extends RoutedLimiter {
-  protected readonly own: StoredLimiter
+  protected readonly own: EngineLimiter
   readonly #make: MakeTier
   readonly #nowMs: () => number
-  #tiers: ReadonlyMap<string, StoredLimiter> = new Map()
+  #tiers: ReadonlyMap<string, EngineLimiter> = new Map()
   #rules: Tiers | undefined
   /** Keys that are given another limit, and the id of the limit under which they have state. */
   readonly #moved = new Map<string, string>()
@@ -86,7 +86,7 @@ export class TieredLimiter extends RoutedLimiter {
   #carriedBefore = 0
 
   /** @param own applies the policy's own limit. It is closed with this one. */
-  constructor(own: StoredLimiter, make: MakeTier, nowMs: () => number) {
+  constructor(own: EngineLimiter, make: MakeTier, nowMs: () => number) {
     super()
     this.own = own
     this.#make = make
@@ -99,10 +99,10 @@ export class TieredLimiter extends RoutedLimiter {
    * @throws {PolicyError} when there is no room for a table. Nothing has changed then.
    */
   *preparing(config: PolicyConfig): Generator<void, PreparedTiers> {
-    const next = new Map<string, StoredLimiter>()
-    const fresh: StoredLimiter[] = []
+    const next = new Map<string, EngineLimiter>()
+    const fresh: EngineLimiter[] = []
     const updates: (() => void)[] = []
-    const made = (id: string, policy: Policy, keys: number | undefined): StoredLimiter => {
+    const made = (id: string, policy: Policy, keys: number | undefined): EngineLimiter => {
       const limiter = this.#make(tierConfig(config, policy, keys), id)
       fresh.push(limiter)
       return limiter
@@ -140,19 +140,19 @@ export class TieredLimiter extends RoutedLimiter {
     return typeof key === 'string' && this.#rules !== undefined ? this.#rules.policyOf(key) : undefined
   }
 
-  override reserve(key: Key, cost: number): Awaitable<StoredReservation> {
+  override reserve(key: Key, cost: number): Awaitable<EngineReservation> {
     const limiter = this.of(key)
     const since = this.#carries
-    return whenDone(limiter.reserve(key, cost), (made) => this.#following(made, key, cost, limiter, since)) as Awaitable<StoredReservation>
+    return whenDone(limiter.reserve(key, cost), (made) => this.#following(made, key, cost, limiter, since)) as Awaitable<EngineReservation>
   }
 
   /** One that the policy's own limiter made before there were tiers. */
-  adopted(made: StoredReservation, key: Key, cost: number): StoredReservation {
+  adopted(made: EngineReservation, key: Key, cost: number): EngineReservation {
     return this.#following(made, key, cost, this.own, 0)
   }
 
   /** Whether `limiter` applies the policy's own limit. */
-  isOver(limiter: StoredLimiter): boolean {
+  isOver(limiter: EngineLimiter): boolean {
     return this.own === limiter
   }
 
@@ -160,7 +160,7 @@ export class TieredLimiter extends RoutedLimiter {
    * What is below the estimate comes back in the limiter that it charged, unless the key has taken its state to another since, and the charge with it. What is
    * above it is charged where the key is; its state there is the answer.
    */
-  #following(made: StoredReservation, key: Key, cost: number, limiter: StoredLimiter, since: number): StoredReservation {
+  #following(made: EngineReservation, key: Key, cost: number, limiter: EngineLimiter, since: number): EngineReservation {
     const isHere = (): boolean => this.#carriedSince(key as string) <= since && this.#uses(limiter)
     // At a store all tiers have the same keys.
     const isCurrent = (): boolean => limiter.isShared || this.of(key) === limiter
@@ -219,7 +219,7 @@ export class TieredLimiter extends RoutedLimiter {
     this.#retired.clear()
   }
 
-  #commit(rules: Tiers | undefined, next: ReadonlyMap<string, StoredLimiter>, moved: readonly TierMove[]): void {
+  #commit(rules: Tiers | undefined, next: ReadonlyMap<string, EngineLimiter>, moved: readonly TierMove[]): void {
     const nowMs = this.#nowMs()
     const before = this.#rules
     for (const [key, id] of moved) {
@@ -250,7 +250,7 @@ export class TieredLimiter extends RoutedLimiter {
     this.#rules = rules
   }
 
-  protected of(key: Key): StoredLimiter {
+  protected of(key: Key): EngineLimiter {
     if (typeof key !== 'string') throw new PolicyError('KEY_INVALID', 'key', key, 'must be one string under a policy with tiers')
     const id = this.#rules?.idOf(key) ?? OWN
     const limiter = this.#at(id) ?? this.own
@@ -258,12 +258,12 @@ export class TieredLimiter extends RoutedLimiter {
     return limiter
   }
 
-  #at(id: string): StoredLimiter | undefined {
+  #at(id: string): EngineLimiter | undefined {
     return id === OWN ? this.own : (this.#tiers.get(id) ?? this.#retired.get(id)?.limiter)
   }
 
   /** What the key has spent under another limit is spent under this one. Done twice it changes nothing, since nothing is left there. */
-  #carry(key: string, id: string, to: StoredLimiter): void {
+  #carry(key: string, id: string, to: EngineLimiter): void {
     const from = new Set<string>()
     const moved = this.#moved.get(key)
     if (moved !== undefined) from.add(moved)
@@ -284,7 +284,7 @@ export class TieredLimiter extends RoutedLimiter {
   }
 
   /** In memory, where every answer comes at once. Returns whether there was anything to carry. */
-  #carryOver(from: StoredLimiter, to: StoredLimiter, key: string): boolean {
+  #carryOver(from: EngineLimiter, to: EngineLimiter, key: string): boolean {
     // Permits are given back where they were taken.
     if (from.policy.algorithm === 'concurrency') return false
     const used = tokensSpent(from as unknown as Limiter, key)
@@ -305,7 +305,7 @@ export class TieredLimiter extends RoutedLimiter {
   }
 
   /** Not of a limiter that was closed since no key could have state in it. */
-  #uses(limiter: StoredLimiter): boolean {
+  #uses(limiter: EngineLimiter): boolean {
     return this.#all().includes(limiter) || [...this.#retired.values()].some((retired) => retired.limiter === limiter)
   }
 
@@ -313,7 +313,7 @@ export class TieredLimiter extends RoutedLimiter {
     return this.#carriedAt.get(key) ?? this.#carriedBefore
   }
 
-  #all(): StoredLimiter[] {
+  #all(): EngineLimiter[] {
     return [this.own, ...this.#tiers.values()]
   }
 }

@@ -1,8 +1,8 @@
 import type { SharedStats } from 'sluicegate'
 import type { CallRates, Engine, HoldCounts } from '../engine/engine.js'
+import type { LimiterFigures } from '../engine/engine-limiter.js'
 import { LATENCY_BOUNDS_S } from '../engine/outcome.js'
 import type { RegionFigures } from '../engine/shared-limiter.js'
-import type { LimiterFigures } from '../engine/stored-limiter.js'
 import type { HitCounts } from '../envoy/hit-counts.js'
 import { counter, gauge, labelled, type Measure, type MeasureRow, measuresOf, ofPolicies, one, perPolicy, type Sample } from './measure.js'
 

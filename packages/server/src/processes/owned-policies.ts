@@ -2,9 +2,9 @@ import type { Decision, Limiter } from 'sluicegate'
 import { type ServableLimiter, type ServedLimiter, serveLimiter, type WorkerProcess } from 'sluicegate/cluster'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Engine, Key, ServedPolicy } from '../engine/engine.js'
+import { MEMORY, type Storage } from '../engine/engine-limiter.js'
 import { leaving } from '../engine/priorities.js'
 import type { ServedReservation } from '../engine/served-policy.js'
-import { MEMORY, type Storage } from '../engine/stored-limiter.js'
 
 /** The table of a policy for other threads. */
 export interface SharedTable {

@@ -2,8 +2,8 @@ import { createLimiter, type Decision, type HotKeys, type Policy, type SharedLim
 import { type ParentChannel, primary } from 'sluicegate/cluster'
 import type { CallRate, Throttled } from 'sluicegate/rate-table'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
+import { type EngineLimiter, type EngineRateTable, type LimiterMaking, NO_TABLE, type Storage } from '../engine/engine-limiter.js'
 import { reserveNowOf } from '../engine/reserve-now.js'
-import { type LimiterMaking, NO_TABLE, type Storage, type StoredLimiter, type StoredRateTable } from '../engine/stored-limiter.js'
 import type { Exchange } from './exchange.js'
 
 const NO_HOT_KEYS: HotKeys = { demand: [], denials: [] }
@@ -32,7 +32,7 @@ export class OwnerStorage implements Storage {
   }
 
   /** It is opened by the first call: policies of a reload are prepared before the primary process has them. */
-  limiter(config: PolicyConfig, { hotKeys }: LimiterMaking): StoredLimiter {
+  limiter(config: PolicyConfig, { hotKeys }: LimiterMaking): EngineLimiter {
     let opened: Opened | undefined
     let own = config.policy
     const at = (): SharedLimiter => {
@@ -70,7 +70,7 @@ export class OwnerStorage implements Storage {
     return undefined
   }
 
-  rateTable(): StoredRateTable {
+  rateTable(): EngineRateTable {
     return {
       throttle: (key: string, rate: CallRate, quantity: number) => this.#calls.call<Throttled>('throttle', key, rate, quantity),
       outageDecisions: 0,

@@ -1,8 +1,8 @@
 import { attachLimiter, type Limiter } from 'sluicegate'
 import type { ParentChannel } from 'sluicegate/cluster'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
+import type { EngineLimiter, LimiterMaking } from '../engine/engine-limiter.js'
 import { reserveNowOf } from '../engine/reserve-now.js'
-import type { LimiterMaking, StoredLimiter } from '../engine/stored-limiter.js'
 import { takeAbove } from '../engine/take-above.js'
 import type { Exchange } from './exchange.js'
 import type { SharedTable, SharedTables } from './owned-policies.js'
@@ -21,7 +21,7 @@ export class ThreadStorage extends OwnerStorage {
     this.#tables = tables
   }
 
-  override limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter {
+  override limiter(config: PolicyConfig, making: LimiterMaking): EngineLimiter {
     const limiter: ThreadLimiter = threadLimiter(super.limiter(config, making), config.policy.name, making.hotKeys, () =>
       this.#limiters.delete(limiter),
     )
@@ -38,13 +38,13 @@ export class ThreadStorage extends OwnerStorage {
   }
 }
 
-interface ThreadLimiter extends StoredLimiter {
+interface ThreadLimiter extends EngineLimiter {
   use(tables: SharedTables): void
 }
 
-function threadLimiter(primary: StoredLimiter, name: string, hotKeys: number, onClose: () => void): ThreadLimiter {
-  let attached: { readonly number: number; readonly limiter: Limiter; readonly stored: StoredLimiter } | undefined
-  const at = (): StoredLimiter => attached?.stored ?? primary
+function threadLimiter(primary: EngineLimiter, name: string, hotKeys: number, onClose: () => void): ThreadLimiter {
+  let attached: { readonly number: number; readonly limiter: Limiter; readonly stored: EngineLimiter } | undefined
+  const at = (): EngineLimiter => attached?.stored ?? primary
   const attach = ({ number, handle }: SharedTable): void => {
     const limiter = attachLimiter(handle, { hotKeys })
     attached = {

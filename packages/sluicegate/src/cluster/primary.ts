@@ -162,7 +162,7 @@ class ClusterLimiter extends BackedLimiter {
     } catch (error) {
       this.isGreeted = true
       if (!(error instanceof StoreError)) throw error
-      return undecided(this.record(key, tokens, this.parts.fallback.takeWithout(key, tokens)))
+      return undecided(this.record(key, tokens, this.now.fallback.takeWithout(key, tokens)))
     }
     return take()
   }

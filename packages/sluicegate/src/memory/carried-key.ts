@@ -6,12 +6,6 @@ import type { Key, Limiter } from '../limiter.js'
 import { pairedPolicies } from '../policy/paired-policies.js'
 import type { MemoryLimiter } from './memory-limiter.js'
 
-/** A limiter in memory, or several as one. */
-interface KeyHolder {
-  /** One for each policy. */
-  readonly keyParts: readonly MemoryLimiter[]
-}
-
 /**
  * Brings a key to the limiter that decides about it from now on, from others that did before: what the key had spent there is spent here, and its
  * block goes along. As after {@link Limiter.update}, of a smaller burst no more than that is spent. Nothing happens to a key that is there already.
@@ -27,7 +21,7 @@ interface KeyHolder {
 export function carryKey(from: Iterable<Limiter>, to: Limiter, key: Key): boolean {
   const targets = partsOf(to)
   if (targets === undefined) return false
-  let carried = false
+  let isCarried = false
   const policies = targets.map((target) => target.policyOf())
   for (const [i, target] of targets.entries()) {
     const own = keyOf(targets, key, i)
@@ -41,20 +35,20 @@ export function carryKey(from: Iterable<Limiter>, to: Limiter, key: Key): boolea
       )[i]
       if (at !== undefined) sources.push(parts[at] as MemoryLimiter)
     }
-    if (carryPart(sources, target, own)) carried = true
+    if (carryPart(sources, target, own)) isCarried = true
   }
-  return carried
+  return isCarried
 }
 
 /** {@link carryKey} of one policy, for a key that is not there. */
 export function carryPart(sources: readonly MemoryLimiter[], target: MemoryLimiter, key: string): boolean {
-  const left = new Map<MemoryLimiter, Carried>()
+  const left = new Map<MemoryLimiter, boolean>()
   for (const source of sources) {
-    const how = carriedAs(source, target, key)
-    if (how !== undefined) left.set(source, how)
+    const isWhole = carried(source, target, key)
+    if (isWhole !== undefined) left.set(source, isWhole)
   }
   // What the last one brought may be forgiven of what came before it.
-  const isWhole = [...left.values()].every((how) => how === 'whole')
+  const isWhole = [...left.values()].every(Boolean)
   for (const source of left.keys()) source.moved(key, target, isWhole)
   return left.size > 0
 }
@@ -93,14 +87,13 @@ function keyOf(parts: readonly MemoryLimiter[], key: Key, i: number): string {
   return parts.length === 1 && typeof key === 'string' ? key : (keysFor(parts.length, key)[i] as string)
 }
 
+/** Of a limiter in memory one for each policy. */
 function partsOf(limiter: Limiter): readonly MemoryLimiter[] | undefined {
-  return (limiter as Limiter & Partial<KeyHolder>).keyParts
+  return (limiter as Limiter & { readonly keyParts?: readonly MemoryLimiter[] }).keyParts
 }
 
-/** Whether all that a key had spent went along. */
-type Carried = 'whole' | 'changed'
-
-function carriedAs(source: MemoryLimiter, target: MemoryLimiter, key: string): Carried | undefined {
+/** Whether all that a key had spent went along; undefined where nothing did. */
+function carried(source: MemoryLimiter, target: MemoryLimiter, key: string): boolean | undefined {
   const { algorithm } = source.policyOf()
   if (source === target || algorithm === 'concurrency' || target.policyOf().algorithm === 'concurrency') return undefined
   const bytes = source.saveKey(key, true)
@@ -110,7 +103,7 @@ function carriedAs(source: MemoryLimiter, target: MemoryLimiter, key: string): C
     const isSame = target.loadKey(key, bytes)
     // Of another algorithm it is what it has spent.
     if (!isSame) target.carryIn(key, bytes, source)
-    return isSame && isWhole() ? 'whole' : 'changed'
+    return isSame && isWhole()
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
     // No room there: as a new key it is denied, or shares a budget. It stays where it was.

@@ -70,19 +70,13 @@ function placeAt(address: number, policy: Policy, size: MemorySize): Place {
   return { policy, section, untouched: untouchedIn(section, size), counterCount, overflow }
 }
 
-/** The limiters of sections, in one memory of their own, and what adds one more. */
-interface LimitersTogether {
-  readonly limiters: readonly MemoryLimiter[]
-  /** @throws {PolicyError} `RANGE_UNSUPPORTED` */
-  readonly add: (policy: Policy) => MemoryLimiter
-}
-
+/** The limiters of sections, in one memory of their own, and what adds one more; it throws `PolicyError` `RANGE_UNSUPPORTED`. */
 function limitersIn(
   places: readonly Place[],
   room: SectionOptions,
   secret: readonly [number, number],
   parts: Omit<NewMemory, 'room' | 'planFor'>,
-): LimitersTogether {
+): { readonly limiters: readonly MemoryLimiter[]; readonly add: (policy: Policy) => MemoryLimiter } {
   const bytes = pagesOf(places.at(-1)?.section.end ?? 0) * PAGE_BYTES
   const memory = memoryOf(bytes)
   const limiterAt = (place: Place): MemoryLimiter => {

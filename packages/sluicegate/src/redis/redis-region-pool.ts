@@ -1,6 +1,6 @@
 import type { CancelSignal } from '../shared/backend.js'
 import type { CallGuard } from '../shared/calls/call-guard.js'
-import type { Batch, Draw, Drawn, HomeAnswer, Refill, RegionPool } from '../shared/region-pool.js'
+import type { Draw, Drawn, HomeAnswer, PoolBatch, Refill, RegionPool } from '../shared/region-pool.js'
 import { notUnderstood } from '../shared/steps/script-call.js'
 import type { CommandRunner } from './command-runner.js'
 import type { RedisKeys } from './redis-keys.js'
@@ -37,7 +37,7 @@ export class RedisRegionPool implements RegionPool {
     return this.run('refill', key, answer, numberIn)
   }
 
-  async giveBack(key: string, batch: Batch): Promise<boolean> {
+  async giveBack(key: string, batch: PoolBatch): Promise<boolean> {
     return (await this.run('give-back', key, batch, numberIn)) === 1
   }
 
@@ -76,7 +76,7 @@ function drawnIn(reply: unknown): Drawn {
   const numbers = reply.map(Number)
   const [nowUs = 0, bornUs = 0, tokens = 0, left = 0, meteredUs = 0, blockedUs = 0, deniedUs = 0, deniedCost = 0] = numbers
   const [scarce, claimedUs = 0, renewing, rest = 0, fullUs = 0, pace = 0, total = 0, debt = 0] = numbers.slice(8)
-  const batches: Batch[] = []
+  const batches: PoolBatch[] = []
   for (let at = FIELDS; at < numbers.length; at += 3) {
     batches.push({ tokens: numbers[at] as number, endUs: numbers[at + 1] as number, grantId: numbers[at + 2] as number })
   }

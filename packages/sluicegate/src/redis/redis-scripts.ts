@@ -11,7 +11,7 @@ import {
   type ScriptRequest,
   type ScriptVerb,
 } from '../shared/steps/script-call.js'
-import type { ScriptCalls } from '../shared/steps/step-backend.js'
+import type { ComputingStore } from '../shared/steps/step-backend.js'
 import type { CommandRunner } from './command-runner.js'
 import { countNodes } from './node-count.js'
 import { hashSlot, type RedisKeys } from './redis-keys.js'
@@ -22,7 +22,7 @@ import { SCRIPTS } from './scripts.gen.js'
 const WRONG_WINDOW = /WINDOW:? (\d+)/
 
 /** The scripts as functions: each call runs one. `lua/steps/parts.lua` documents their KEYS, ARGV and reply. */
-export class RedisScripts implements ScriptCalls {
+export class RedisScripts implements ComputingStore {
   private readonly runner: CommandRunner
   private readonly keys: RedisKeys
   /** The beginning of the keys of each encoding. */

@@ -4,7 +4,7 @@ import { CrossSlotBackend } from '../shared/calls/cross-slot-backend.js'
 import { storeOf } from '../shared/limiter-over.js'
 import type { OpenStore, StoreUse } from '../shared/open-store.js'
 import { encodingsOf } from '../shared/steps/policy-encoding.js'
-import { type ScriptCalls, StepBackend } from '../shared/steps/step-backend.js'
+import { type ComputingStore, StepBackend } from '../shared/steps/step-backend.js'
 import type { Store, StoreOptions } from '../shared/store.js'
 import type { CommandRunner } from './command-runner.js'
 import { type HashTag, RedisKeys } from './redis-keys.js'
@@ -69,7 +69,7 @@ export function redisOver(runner: CommandRunner, { prefix = 'sluicegate', hashTa
 
 /** Over any scripts. @param besides what the store has besides. */
 export function scriptedStore(
-  scripts: ScriptCalls & Pick<RedisScripts, 'serverOf' | 'slotOf'> & Partial<Pick<RedisScripts, 'countNodes'>>,
+  scripts: ComputingStore & Pick<RedisScripts, 'serverOf' | 'slotOf'> & Partial<Pick<RedisScripts, 'countNodes'>>,
   besides: (use: StoreUse, permitOf: (id: number) => string) => Omit<OpenStore, 'under'> = () => ({}),
 ): Store {
   return storeOf({

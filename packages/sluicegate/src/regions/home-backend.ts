@@ -4,13 +4,13 @@ import type { Key } from '../limiter.js'
 import {
   type Answer,
   type Backend,
-  type Booked,
   type CancelSignal,
   type ChargingOperation,
   type GiveBackOperation,
   isGranted,
   type LeaseRequest,
   type Operation,
+  type Reserved,
 } from '../shared/backend.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
 import type { HomeWatch } from './home-watch.js'
@@ -21,9 +21,9 @@ import type { RegionShare } from './region-share.js'
  * ({@link HomeWatch}).
  */
 export class HomeBackend implements Backend {
-  private readonly home: Backend
+  readonly home: Backend
+  readonly share: RegionShare
   private readonly watch: HomeWatch
-  private readonly share: RegionShare
 
   constructor(home: Backend, watch: HomeWatch, share: RegionShare) {
     this.home = home
@@ -96,7 +96,7 @@ export class HomeBackend implements Backend {
     return this.home.execute(operation, signal).catch(unreachable)
   }
 
-  private async gaveBack(operation: GiveBackOperation, charge: Booked, signal?: CancelSignal): Promise<Answer> {
+  private async gaveBack(operation: GiveBackOperation, charge: Reserved, signal?: CancelSignal): Promise<Answer> {
     const { home, watch, share } = this
     const { key, tokens } = operation
     if (share.hasMade(charge)) return share.giveBack(key, charge, tokens)

@@ -14,10 +14,9 @@ import {
   type Operation,
 } from '../shared/backend.js'
 import { KeptById } from '../shared/kept-by-id.js'
-import type { Batch, Drawn, RegionPool } from '../shared/region-pool.js'
+import type { Drawn, PoolBatch, RegionPool } from '../shared/region-pool.js'
 import type { HomeBackend } from './home-backend.js'
 import { grantOfPool } from './pool-grant.js'
-import type { RegionShare } from './region-share.js'
 import type { RegionTerms } from './region-terms.js'
 import type { RegionRenewals } from './renewals.js'
 
@@ -26,9 +25,9 @@ const MOST_LEASES = 100_000
 
 /** What cancelling a charge of the region's tokens needs: those of each policy. */
 class PoolReceipt {
-  readonly batches: readonly (readonly Batch[])[]
+  readonly batches: readonly (readonly PoolBatch[])[]
 
-  constructor(batches: readonly (readonly Batch[])[]) {
+  constructor(batches: readonly (readonly PoolBatch[])[]) {
     this.batches = batches
   }
 }
@@ -49,11 +48,8 @@ export interface PoolParts {
   /** Of each policy. */
   readonly pools: readonly RegionPool[]
   readonly renewals: RegionRenewals
-  /** All policies at the home. */
-  readonly home: Backend
   /** Decides what the pools cannot: the home, and while that is out the region's share. */
   readonly homeOrShare: HomeBackend
-  readonly share: RegionShare
   /** Whether a key of which the region knows nothing begins with the share, instead of waiting for the home. */
   readonly isColdAlone: boolean
 }
@@ -70,7 +66,7 @@ export class PoolBackend implements Backend {
   private readonly parts: PoolParts
   private readonly policies: readonly Policy[]
   /** To which batch the tokens go back that this process drew for its leases. */
-  private readonly leases = new KeptById<Batch>(MOST_LEASES)
+  private readonly leases = new KeptById<PoolBatch>(MOST_LEASES)
   /** What goes back to the region just now. */
   private readonly returning = new Set<Promise<unknown>>()
 
@@ -137,7 +133,8 @@ export class PoolBackend implements Backend {
   /** Of several policies all or none: what was drawn of some goes back. */
   private async taken(operation: ChargingOperation, signal: CancelSignal | undefined): Promise<Answer> {
     const { key, cost } = operation
-    const { homeOrShare, share, isColdAlone } = this.parts
+    const { homeOrShare, isColdAlone } = this.parts
+    const { share } = homeOrShare
     const demand = (operation.verb === 'take' ? operation.demand : undefined) ?? cost
     const answers = await this.drawAll(key, cost, demand, signal)
     const batches = answers.map(({ drawn }) => drawn.batches)
@@ -210,7 +207,7 @@ export class PoolBackend implements Backend {
   }
 
   /** Of each policy the newest first: they last longest. If the call is lost, the tokens stay charged. */
-  private giveBackAll(key: Key, batches: readonly (readonly Batch[])[], tokens: number): Promise<unknown> {
+  private giveBackAll(key: Key, batches: readonly (readonly PoolBatch[])[], tokens: number): Promise<unknown> {
     const returns: Promise<unknown>[] = []
     for (const [part, own] of keysUnder(this.parts.policy, key).entries()) {
       let left = tokens
@@ -224,8 +221,9 @@ export class PoolBackend implements Backend {
   }
 
   /** To the region; tokens that ended before go back to the home, as much of them as has not flowed back there. */
-  private giveBack(part: number, key: string, { endUs, grantId }: Batch, tokens: number, cost: number): Promise<unknown> {
-    const { pools, home } = this.parts
+  private giveBack(part: number, key: string, { endUs, grantId }: PoolBatch, tokens: number, cost: number): Promise<unknown> {
+    const { pools, homeOrShare } = this.parts
+    const { home } = homeOrShare
     const back = (pools[part] as RegionPool)
       .giveBack(key, { tokens, endUs, grantId })
       .then((inTime) =>

@@ -3,7 +3,7 @@ import { mostLeased } from '../lease/leasing.js'
 import { isRate, type Policy } from '../policy/policy.js'
 import { newOperationId } from '../shared/backend.js'
 import type { KeptById } from '../shared/kept-by-id.js'
-import type { Batch, Drawn } from '../shared/region-pool.js'
+import type { Drawn, PoolBatch } from '../shared/region-pool.js'
 import { PLENTY, type RegionTerms } from './region-terms.js'
 
 /** How long after their end tokens of a lease may come back. */
@@ -22,7 +22,7 @@ export function grantOfPool(
   policy: Policy,
   terms: RegionTerms,
   processLeaseUs: number,
-  leases: KeptById<Batch>,
+  leases: KeptById<PoolBatch>,
 ): Grant {
   const budget = Math.min(1, (left + rest) / Math.max(1, mostLeased(policy, terms.leaseUs)))
   return {
@@ -42,13 +42,13 @@ export function grantOfPool(
 }
 
 /** @returns the id of the lease, below 0: those of the home are above it. */
-function kept(leases: KeptById<Batch>, oldest: Batch, nowUs: number): number {
+function kept(leases: KeptById<PoolBatch>, oldest: PoolBatch, nowUs: number): number {
   const id = -newOperationId()
   leases.set(id, oldest, oldest.endUs + KEPT_US, nowUs)
   return id
 }
 
-function endOf(token: number, batches: readonly Batch[]): number {
+function endOf(token: number, batches: readonly PoolBatch[]): number {
   let before = 0
   for (const { tokens, endUs } of batches) {
     before += tokens

@@ -92,7 +92,7 @@ export class RegionBackends {
     const isColdAlone = options.cold === 'share' && regionShare.isOpen
     const renewals = new RegionRenewals(parts, terms, { isEager: isColdAlone, share: regionShare }, clock, this.counts)
     const pools = parts.map(({ pool }) => pool)
-    const backend = new PoolBackend({ policy, terms, processLeaseUs, pools, renewals, home, homeOrShare, share: regionShare, isColdAlone })
+    const backend = new PoolBackend({ policy, terms, processLeaseUs, pools, renewals, homeOrShare, isColdAlone })
     this.backends = [...this.backends.filter(({ isIdle }) => !isIdle), backend]
     return backend
   }

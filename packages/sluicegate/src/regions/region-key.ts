@@ -1,4 +1,4 @@
-import type { Batch, Draw, Drawn, HomeAnswer, Refill } from '../shared/region-pool.js'
+import type { Draw, Drawn, HomeAnswer, PoolBatch, Refill } from '../shared/region-pool.js'
 
 // As in `lua/steps/region-key.lua`, which says what each of these is.
 
@@ -155,7 +155,7 @@ export class RegionKey {
     return finish
   }
 
-  giveBack({ tokens, endUs, grantId }: Batch): boolean {
+  giveBack({ tokens, endUs, grantId }: PoolBatch): boolean {
     if (endUs <= this.key.seen - LATE_US) return false
     this.add(tokens, endUs, grantId)
     return true
@@ -227,8 +227,8 @@ export class RegionKey {
     }
   }
 
-  private taken(want: number): Batch[] {
-    const taken: Batch[] = []
+  private taken(want: number): PoolBatch[] {
+    const taken: PoolBatch[] = []
     let open = want
     for (const batch of this.batches) {
       const tokens = batch.finish > this.key.seen ? Math.min(open, batch.tokens) : 0

@@ -7,11 +7,11 @@ import type { Policy } from '../policy/policy.js'
 import {
   type Answer,
   type Backend,
-  type Booked,
   type CancelSignal,
   type ChargingOperation,
   type Operation,
   passed,
+  type Reserved,
 } from '../shared/backend.js'
 import type { LocalShare } from '../shared/outage/local-share.js'
 import { shareOfPolicy } from '../shared/outage/share-of-policy.js'
@@ -202,14 +202,14 @@ export class RegionShare {
   }
 
   /** Whether the share made this charge. */
-  hasMade({ receipt }: Booked): boolean {
+  hasMade({ receipt }: Reserved): boolean {
     return receipt instanceof ShareReceipt
   }
 
   /** Of such a charge: that much less is owed. */
-  async giveBack(key: Key, booked: Booked, tokens: number): Promise<Answer> {
-    const { receipt } = booked.receipt as ShareReceipt
-    const answer = await (this.whole as StoredShare).execute({ verb: 'giveBack', key, charge: { ...booked, receipt }, tokens })
+  async giveBack(key: Key, reserved: Reserved, tokens: number): Promise<Answer> {
+    const { receipt } = reserved.receipt as ShareReceipt
+    const answer = await (this.whole as StoredShare).execute({ verb: 'giveBack', key, charge: { ...reserved, receipt }, tokens })
     this.admitted(key, -tokens, undefined)
     return inOutage(answer)
   }

@@ -1,6 +1,6 @@
 import { StoreError } from '../errors.js'
 import type { CancelSignal } from '../shared/backend.js'
-import type { Batch, Draw, Drawn, HomeAnswer, Refill, RegionPool } from '../shared/region-pool.js'
+import type { Draw, Drawn, HomeAnswer, PoolBatch, Refill, RegionPool } from '../shared/region-pool.js'
 import type { SwapCalls } from '../shared/swap-calls.js'
 import type { CasState } from '../store/cas-store.js'
 import { RegionKey } from './region-key.js'
@@ -46,7 +46,7 @@ export class StoredPool implements RegionPool {
     return this.step(key, (own) => own.refill(answer))
   }
 
-  giveBack(key: string, batch: Batch): Promise<boolean> {
+  giveBack(key: string, batch: PoolBatch): Promise<boolean> {
     return this.step(key, (own) => own.giveBack(batch))
   }
 

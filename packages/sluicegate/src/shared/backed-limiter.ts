@@ -16,15 +16,16 @@ import type { Policy } from '../policy/policy.js'
 import { closeQueueOf, QueuedLimiter } from '../queue/create-queue.js'
 import { shownAs } from '../shown.js'
 import type { Duration } from '../time/duration.js'
-import { bookedBy, canComeBack, decisionOf, newOperationId, type Operation, takenBy } from './backend.js'
+import { canComeBack, decisionOf, newOperationId, type Operation, reservedBy, takenBy } from './backend.js'
 import { CallGuard, type CallPlaces } from './calls/call-guard.js'
 import type { ShardLoads } from './calls/shard-load.js'
 import { SharedHolds } from './holds/shared-holds.js'
+import { WorkPlace } from './holds/work-place.js'
 import { KeyChanges } from './key-changes.js'
 import { type LocalShare, localShareOf } from './outage/local-share.js'
 import { Outage } from './outage/outage.js'
 import { OutageAccount } from './outage/outage-account.js'
-import { hasOtherNumbers, PolicyInForce, policyAfter, type SharedBase, type SharedParts, withPermit } from './policy-in-force.js'
+import { hasOtherNumbers, PolicyInForce, policyAfter, type SharedBase, type UnderPolicy, withPermit } from './policy-in-force.js'
 import type { RegionStats } from './region-stats.js'
 import type { SharedLimiter, SharedStats } from './shared-limiter.js'
 import type { SharedOptions } from './shared-options.js'
@@ -117,7 +118,7 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
     this.changes = new KeyChanges(this.inForce, this.waiting)
     this.decisions = new DecisionStats(hotKeys)
     const record = (key: Key, cost: number, decision: Decision): Decision => this.record(key, cost, decision)
-    this.holds = new SharedHolds({ inForce: this.inForce, waiting: this.waiting, clock, record })
+    this.holds = new SharedHolds(new WorkPlace(this.inForce, this.waiting, clock, record))
     this.guard = guard
     this.share = share
     this.late = late
@@ -125,20 +126,20 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
     this.region = region
   }
 
-  protected get parts(): SharedParts {
-    return this.inForce.parts
+  protected get now(): UnderPolicy {
+    return this.inForce.now
   }
 
   get policy(): Policy {
     this.checkOpen()
-    return this.parts.policy
+    return this.now.policy
   }
 
   take(given: Key | KeysByName, cost = 1): Awaitable<Decision> {
     this.checkOpen()
     const key = this.inOrder(given)
     const tokens = checkedCost(cost)
-    const { leases } = this.parts
+    const { leases } = this.now
     if (this.waiting.isQueued(key)) return this.reservations.deny(key, tokens).then((decision) => this.record(key, tokens, decision))
     if (leases === undefined) return this.takeExact(key, tokens)
     const decision = leases.take(key, tokens)
@@ -151,12 +152,12 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
   [TAKE](key: Key | KeysByName, cost = 1): Awaitable<Reservation<When>> {
     this.checkOpen()
     // A permit is released.
-    if (holdsPermits(this.parts.policy)) return chained(this.take(key, cost), uncharged)
+    if (holdsPermits(this.now.policy)) return chained(this.take(key, cost), uncharged)
     const own = ownKey(this.inOrder(key))
     const tokens = checkedCost(cost)
     if (this.waiting.isQueued(own)) return chained(this.take(own, tokens), uncharged)
     const account = new StoreAccount(this.changes, own, tokens)
-    const { leases } = this.parts
+    const { leases } = this.now
     const decision = leases === undefined ? this.takenAt(own, tokens, account) : leases.take(own, tokens, account.charges)
     return chained(decision, (decided) => this.reservationOf(own, tokens, decided, account))
   }
@@ -167,14 +168,14 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
     const own = ownKey(this.inOrder(key))
     const cost = options?.cost ?? 1
     const account = new StoreAccount(this.changes, own, cost)
-    const { decision, booked } = await this.waiting.wait(own, options)
-    if (booked && canComeBack(booked)) account.charges.push(booked)
+    const { decision, reserved } = await this.waiting.wait(own, options)
+    if (reserved && canComeBack(reserved)) account.charges.push(reserved)
     return this.reservationOf(own, cost, decision, account)
   }
 
   peek(key: Key | KeysByName, cost = 1): Awaitable<Decision> {
     this.checkOpen()
-    return this.parts.fallback.execute({ verb: 'peek', key: this.inOrder(key), cost: checkedCost(cost) }).then(decisionOf)
+    return this.now.fallback.execute({ verb: 'peek', key: this.inOrder(key), cost: checkedCost(cost) }).then(decisionOf)
   }
 
   wait(key: Key | KeysByName, options?: WaitOptions): Promise<Decision> {
@@ -191,13 +192,13 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
     const tokens = checkedCost(cost)
     const account = new AskedAccount(this.changes, own, tokens)
     const operation = { verb: 'reserve', key: own, cost: tokens, id: newOperationId(), maxWaitUs } as const
-    const booked = this.waiting.isQueued(own)
-      ? await this.reservations.denyBooking(operation)
-      : bookedBy(operation, await this.parts.fallback.execute(operation))
-    const { allowed, decision, waitUs } = booked
+    const reserved = this.waiting.isQueued(own)
+      ? await this.reservations.denyReservation(operation)
+      : reservedBy(operation, await this.now.fallback.execute(operation))
+    const { allowed, decision, waitUs } = reserved
     // One that was decided in an outage holds nothing at the backend: nothing of it comes back.
-    const isCharged = canComeBack(booked)
-    if (isCharged) account.charges.push(booked)
+    const isCharged = canComeBack(reserved)
+    if (isCharged) account.charges.push(reserved)
     this.decisions.record(own, tokens, { ...decision, allowed })
     const waitMs = isCharged ? Math.ceil(waitUs / 1000) : decision.retryAfterMs
     return new LaterReservation(decision, allowed, waitMs, tokens, isCharged ? account : undefined)
@@ -246,16 +247,16 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
 
   update(policy: Policy): void {
     this.checkOpen()
-    const next = policyAfter(this.parts.policy, checkedPolicy(policy))
+    const next = policyAfter(this.now.policy, checkedPolicy(policy))
     this.changeTo(next, this.horizonMs)
   }
 
   stats(): SharedStats {
     this.checkOpen()
     const { guard, late, account } = this
-    const { leases, outage } = this.parts
+    const { leases, outage } = this.now
     return {
-      decisions: this.decisions.counter.of(this.parts.policy.name),
+      decisions: this.decisions.counter.of(this.now.policy.name),
       storeCalls: guard.counts.answered,
       storeFailures: guard.counts.failed,
       localDecisions: leases?.decisions ?? 0,
@@ -290,31 +291,31 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
     this.isClosed = true
     this.waiting.close()
     this.holds.close()
-    this.parts.leases?.close()
+    this.now.leases?.close()
     this.account.close()
-    this.parts.outage.close()
+    this.now.outage.close()
     this.region?.close()
   }
 
   protected changeTo(policy: Policy, horizonMs: number): void {
-    const isOther = hasOtherNumbers(policy, this.parts.policy)
+    const isOther = hasOtherNumbers(policy, this.now.policy)
     if (isOther) this.waiting.changing()
     this.inForce.change(policy, horizonMs)
     if (isOther) this.waiting.changed()
   }
 
   private takeExact(key: Key, cost: number): Promise<Decision> {
-    const { parts } = this
+    const { now } = this
     const operation = { verb: 'take', key, cost, id: newOperationId() } as const
-    return parts.fallback.execute(operation).then((answer) => this.record(key, cost, withPermit(parts, decisionOf(answer), operation)))
+    return now.fallback.execute(operation).then((answer) => this.record(key, cost, withPermit(now, decisionOf(answer), operation)))
   }
 
   /** A take at the backend that can be settled. */
   private async takenAt(key: Key, cost: number, account: StoreAccount): Promise<Decision> {
     const operation = { verb: 'take', key, cost, id: newOperationId(), canSettle: true } as const
-    const answer = await this.parts.fallback.execute(operation)
-    const booked = bookedBy(operation, answer)
-    if (canComeBack(booked)) account.charges.push(booked)
+    const answer = await this.now.fallback.execute(operation)
+    const reserved = reservedBy(operation, answer)
+    if (canComeBack(reserved)) account.charges.push(reserved)
     return takenBy(operation, answer)
   }
 
@@ -334,7 +335,7 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
   private inOrder(key: Key | KeysByName): Key {
     return isByName(key)
       ? keyInOrder(
-          (this.parts.policy.policies ?? []).map(({ name }) => name),
+          (this.now.policy.policies ?? []).map(({ name }) => name),
           key,
         )
       : key

@@ -29,7 +29,7 @@ export type Operation =
   | { readonly verb: 'block'; readonly key: Key; readonly us: number }
   | { readonly verb: 'reset'; readonly key: Key }
   | ReserveOperation
-  | { readonly verb: 'redeem'; readonly key: Key; readonly charge: Booked }
+  | { readonly verb: 'redeem'; readonly key: Key; readonly charge: Reserved }
   | GiveBackOperation
   | HoldOperation
   | { readonly verb: 'release' | 'heartbeat'; readonly key: Key; readonly cost: number; readonly id: number }
@@ -152,7 +152,7 @@ export interface OpenHold {
 }
 
 /** What an operation has charged, of which some may come back: a reservation, a take that can be settled, or tokens of a grant. */
-export type Charge = Booked | Granted
+export type Charge = Reserved | Granted
 
 /** What came of an {@link Operation}. */
 export interface Answer {
@@ -171,7 +171,7 @@ export interface Answer {
 }
 
 /** A reservation at a backend. */
-export interface Booked {
+export interface Reserved {
   readonly key: Key
   readonly cost: number
   /** Of the operation that made it. */
@@ -236,14 +236,14 @@ export function passed({ parts, ...decision }: Decision): Decision {
 }
 
 /** What a `reserve` with these arguments brought. */
-export function bookedBy(operation: { readonly key: Key; readonly cost: number; readonly id: number }, answer: Answer): Booked {
+export function reservedBy(operation: { readonly key: Key; readonly cost: number; readonly id: number }, answer: Answer): Reserved {
   const { key, cost, id } = operation
   const { done, waitUs = 0, order = 0, receipt } = answer
   return { key, cost, id, allowed: done, waitUs, decision: decisionOf(answer), order, receipt }
 }
 
 /** Whether tokens of it can come back. Without the backend nothing is held there, unless the answer has what `giveBack` needs. */
-export function canComeBack({ allowed, decision, receipt }: Booked): boolean {
+export function canComeBack({ allowed, decision, receipt }: Reserved): boolean {
   return allowed && (decision.source !== 'outage' || receipt !== undefined)
 }
 
@@ -252,8 +252,8 @@ export function isGranted(charge: Charge): charge is Granted {
 }
 
 /** All of a reservation that nobody wants goes back. */
-export function giveAllBack(booked: Booked): GiveBackOperation {
-  return { verb: 'giveBack', key: booked.key, charge: booked, tokens: booked.cost, isSilent: true }
+export function giveAllBack(reserved: Reserved): GiveBackOperation {
+  return { verb: 'giveBack', key: reserved.key, charge: reserved, tokens: reserved.cost, isSilent: true }
 }
 
 /** Of several keys the one by which the server is known. */

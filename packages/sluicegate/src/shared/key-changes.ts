@@ -16,7 +16,7 @@ export class KeyChanges {
 
   /** @param held what becomes of tokens that are leased; `kept`: they stay. */
   async make(operation: Operation, held?: ForgottenTokens | 'kept'): Promise<Decision> {
-    const { leases, backend } = this.inForce.parts
+    const { leases, backend } = this.inForce.now
     const { key } = operation
     // Tokens that expire while the backend forgets its leases would reduce later charges when returned.
     if (held === 'dropped') leases?.forget(key, held)

@@ -37,8 +37,8 @@ export interface SharedBase {
   readonly isLeased?: ((policy: Policy) => boolean) | undefined
 }
 
-/** What a shared limiter is made of under one policy: its backend in decorators, from the inside out. */
-export interface SharedParts {
+/** What decides under one policy: its backend in decorators, from the inside out. */
+export interface UnderPolicy {
   readonly policy: Policy
   readonly guard: CallGuard
   readonly outage: Outage
@@ -54,7 +54,7 @@ export interface SharedParts {
 
 /** The policy that is in force, with what decides under it. */
 export class PolicyInForce {
-  parts: SharedParts
+  now: UnderPolicy
   /** Grows with each change of the numbers: what was charged before it may have been forgiven, and does not come back. */
   generation = 0
   private readonly base: SharedBase
@@ -62,24 +62,24 @@ export class PolicyInForce {
   /** @param horizonMs how far ahead tokens are leased; 0 for not at all. */
   constructor(base: SharedBase, policy: Policy, horizonMs: number) {
     this.base = base
-    this.parts = partsOver(base, this, policy, horizonMs)
+    this.now = under(policy, base, this, horizonMs)
   }
 
   get policy(): Policy {
-    return this.parts.policy
+    return this.now.policy
   }
 
   get fallback(): FallbackBackend {
-    return this.parts.fallback
+    return this.now.fallback
   }
 
   /** Tokens leased under the policy before go back at once: no take spends them. */
   change(policy: Policy, horizonMs: number): void {
-    const next = partsOver(this.base, this, policy, horizonMs)
+    const next = under(policy, this.base, this, horizonMs)
     if (hasOtherNumbers(policy, this.policy)) this.generation++
     this.base.outage.update(policy)
-    this.parts.leases?.close()
-    this.parts = next
+    this.now.leases?.close()
+    this.now = next
   }
 }
 
@@ -92,7 +92,7 @@ function numbersOf({ name, ...numbers }: Policy): string {
   return JSON.stringify({ ...numbers, policies: numbers.policies?.map(numbersOf) })
 }
 
-function partsOver(base: SharedBase, inForce: PolicyInForce, policy: Policy, horizonMs: number): SharedParts {
+function under(policy: Policy, base: SharedBase, inForce: PolicyInForce, horizonMs: number): UnderPolicy {
   const { connect, crossSlot: CrossSlot, guard, outage } = base
   const policies = policiesOf(policy)
   const canLease = base.isLeased?.(policy) ?? true
@@ -128,7 +128,7 @@ function leasesOver(backend: Backend, base: SharedBase, inForce: PolicyInForce, 
  * an outage is a permit already.
  */
 export function withPermit(
-  { policy, backend }: SharedParts,
+  { policy, backend }: UnderPolicy,
   decision: Decision,
   { key, cost, id }: { readonly key: Key; readonly cost: number; readonly id: number },
 ): Decision {

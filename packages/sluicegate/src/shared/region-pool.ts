@@ -1,7 +1,7 @@
 import type { CancelSignal } from './backend.js'
 
 /** Tokens that end together, by the clock of the region's store. */
-export interface Batch {
+export interface PoolBatch {
   readonly tokens: number
   readonly endUs: number
   /** By which the home takes them back; 0 where it does not. */
@@ -29,7 +29,7 @@ export interface Drawn {
   readonly bornUs: number
   readonly tokens: number
   /** The drawn tokens, by their ends. */
-  readonly batches: readonly Batch[]
+  readonly batches: readonly PoolBatch[]
   /** Tokens left in the region. */
   readonly left: number
   /** Until the fewest useful tokens may be drawn of tokens too few for all; 0 where that is not what denies them. */
@@ -106,7 +106,7 @@ export interface RegionPool {
    *
    * @returns false where they ended too long ago: only the home can use them.
    */
-  giveBack(key: string, batch: Batch): Promise<boolean>
+  giveBack(key: string, batch: PoolBatch): Promise<boolean>
   /** Takes what is left of the tokens with this end, for the home. */
   reclaim(key: string, endUs: number): Promise<number>
   /**

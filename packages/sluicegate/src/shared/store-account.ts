@@ -2,7 +2,7 @@ import type { Decision } from '../decision/decision.js'
 import { holdsPermits } from '../decision/permit.js'
 import { type Account, ChargedReservation } from '../decision/reservation.js'
 import type { Key } from '../limiter.js'
-import { type Booked, type Charge, decisionOf, isGranted } from './backend.js'
+import { type Charge, decisionOf, isGranted, type Reserved } from './backend.js'
 import type { KeyChanges } from './key-changes.js'
 import type { LeasedTakes } from './takes/leased-takes.js'
 
@@ -25,22 +25,22 @@ export class StoreAccount implements Account<'later'> {
     this.key = key
     this.cost = cost
     this.generation = changes.inForce.generation
-    this.leases = changes.inForce.parts.leases
+    this.leases = changes.inForce.now.leases
   }
 
   async giveBack(tokens: number): Promise<Decision> {
-    const { changes, key, cost, booked } = this
-    const { backend, policy } = changes.inForce.parts
+    const { changes, key, cost, reserved } = this
+    const { backend, policy } = changes.inForce.now
     const isForgiven = this.generation !== changes.inForce.generation && policy.algorithm !== 'concurrency'
-    if (booked === undefined) {
+    if (reserved === undefined) {
       if (isForgiven) return this.state()
       await this.leases?.giveBack(key, this.charges, tokens)
       changes.released(key)
       return this.state()
     }
-    if (!isForgiven) return changes.make({ verb: 'giveBack', key, charge: booked, tokens }, 'kept')
+    if (!isForgiven) return changes.make({ verb: 'giveBack', key, charge: reserved, tokens }, 'kept')
     // A place is held or not, whatever the numbers.
-    if (holdsPermits(policy) && tokens === cost) await backend.execute({ verb: 'release', key, cost, id: booked.id })
+    if (holdsPermits(policy) && tokens === cost) await backend.execute({ verb: 'release', key, cost, id: reserved.id })
     return this.state()
   }
 
@@ -49,12 +49,12 @@ export class StoreAccount implements Account<'later'> {
   }
 
   /** The charge at the store; undefined where leases were spent, or nothing was charged. */
-  private get booked(): Booked | undefined {
-    return this.charges.find((charge) => !isGranted(charge)) as Booked | undefined
+  private get reserved(): Reserved | undefined {
+    return this.charges.find((charge) => !isGranted(charge)) as Reserved | undefined
   }
 
   protected state(): Promise<Decision> {
-    return this.changes.inForce.parts.fallback.execute({ verb: 'peek', key: this.key, cost: 1 }).then(decisionOf)
+    return this.changes.inForce.now.fallback.execute({ verb: 'peek', key: this.key, cost: 1 }).then(decisionOf)
   }
 }
 

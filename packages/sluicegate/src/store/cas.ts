@@ -7,9 +7,9 @@ import type { PolicyStore, RegionStore, StoreUse } from '../shared/open-store.js
 import type { Store, StoreOptions } from '../shared/store.js'
 import type { CasStore } from './cas-store.js'
 import { backendIn } from './stepping-backend.js'
-import type { StoreBackend } from './store-backend.js'
 import { storeKey } from './store-key.js'
 import { StoreLanes } from './store-lanes.js'
+import type { SwapBackend } from './swap-backend.js'
 import { TimedStore } from './timed-store.js'
 
 const OPTIONS: readonly string[] = ['prefix'] satisfies (keyof StoreOptions)[]
@@ -53,7 +53,7 @@ export function casStoreOf(store: CasStore, { prefix = 'sluicegate' }: StoreOpti
 function under(store: CasStore, lanes: StoreLanes, prefix: string, { isHome = false }: StoreUse): PolicyStore {
   const hasTransactions = store.swapAll !== undefined
   /** Of each policy and each of its parts, which keep their names. */
-  const inForce = new Map<string, StoreBackend>()
+  const inForce = new Map<string, SwapBackend>()
   return {
     places: {
       ...(hasTransactions || isHome ? ONE_PLACE : PLACES_APART),

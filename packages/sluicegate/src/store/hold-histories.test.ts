@@ -7,7 +7,7 @@ import type { ManualClock, Policy } from '../index.js'
 import { StoredHolds } from '../shared/holds/stored-holds.js'
 import { memoryStore } from '../store-testing/index.js'
 import { casStore } from './index.js'
-import { StoreBackend } from './store-backend.js'
+import { SwapBackend } from './swap-backend.js'
 
 const HISTORIES = shortOrLong(20, 150)
 /** A fault is found by one of so many. */
@@ -34,9 +34,9 @@ test(`what is held and what is leased are within the policy together, in ${HISTO
 })
 
 test(`answers that come after their call was given up, in any order, let nobody spend too much, and leave nothing charged or held, in ${HISTORIES} random histories`, async (t) => {
-  const { execute } = StoreBackend.prototype
+  const { execute } = SwapBackend.prototype
   let late: LateAnswers | undefined
-  t.mock.method(StoreBackend.prototype, 'execute', function (this: StoreBackend, ...asked: Parameters<typeof execute>) {
+  t.mock.method(SwapBackend.prototype, 'execute', function (this: SwapBackend, ...asked: Parameters<typeof execute>) {
     const answer = execute.apply(this, asked)
     return late === undefined ? answer : late.of(this, answer)
   })

@@ -6,7 +6,7 @@ import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import { newMemoryLimiter } from '../memory/memory-limiters.js'
 import type { GivenBack } from '../owner/holdings.js'
 import { keepRoomForLeases, leasedFrom, type MemoryLease, policyUnderLease, tokensForLease, windowEndUs } from '../owner/memory-lease.js'
-import { limitersOf } from '../owner/owned-policy.js'
+import { limitersOf, type OwnedLimiter } from '../owner/owned-policy.js'
 import { isRate, type Policy, policiesOf } from '../policy/policy.js'
 import { emissionOf, scaledUp } from '../policy/policy-numbers.js'
 import { MAX_WINDOW_MS } from '../policy/policy-options.js'
@@ -14,12 +14,10 @@ import { type Answer, type HoldOperation, type LeaseRequest, type Operation, pas
 import { type HoldingKey, holdStep } from '../shared/holds/hold-step.js'
 import { holdsIn, type KeptHold, StoredHolds, withHolds } from '../shared/holds/stored-holds.js'
 import type { Clock } from '../time/clock.js'
-import type { Booking, BookingService } from '../waiting/reserving.js'
+import type { Booking } from '../waiting/reserving.js'
 import type { CasStepState } from './cas-store.js'
 import { KeyMemory, ONE_KEY } from './key-memory.js'
 import type { SteppedState, StoredValue } from './stored-value.js'
-
-type OneLimiter = MemoryLimiter & BookingService
 
 /** A permit in the value of a key: which one it is, and when it ends. */
 export interface StoredPermit {
@@ -73,7 +71,7 @@ const ROOM = { denyWhenFull: true, maxKeys: 1, growTo: 1, newcomers: false } as 
 export class KeySession {
   readonly policy: Policy
   private readonly memories: readonly KeyMemory[]
-  private readonly limiter: OneLimiter
+  private readonly limiter: OwnedLimiter
   private readonly parts: readonly MemoryLimiter[]
   private readonly policies: readonly Policy[]
   private readonly leaseUsOf: (policy: Policy) => number
@@ -88,8 +86,8 @@ export class KeySession {
     this.leaseUsOf = leaseUs
     const most = Math.max(...this.policies.map(leaseUs))
     const kept = most > 0 ? policyUnderLease(policy, most) : policy
-    this.limiter = newMemoryLimiter(kept, { clock: this.clock, hotKeys: 0, maxWaiting: 0, room: ROOM }) as unknown as OneLimiter
-    this.parts = limitersOf(this.limiter as never) as unknown as readonly MemoryLimiter[]
+    this.limiter = newMemoryLimiter(kept, { clock: this.clock, hotKeys: 0, maxWaiting: 0, room: ROOM }) as OwnedLimiter
+    this.parts = limitersOf(this.limiter) as unknown as readonly MemoryLimiter[]
     this.memories = this.parts.map((part) => new KeyMemory(part))
     for (const [i, part] of this.parts.entries()) {
       const own = this.policies[i] as Policy

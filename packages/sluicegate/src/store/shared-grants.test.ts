@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fixedWindow, manualClock, type Policy, slidingWindow, tokenBucket } from '../index.js'
 import { memoryStore } from '../store-testing/index.js'
-import { StoreBackend } from './store-backend.js'
 import { StoreLanes } from './store-lanes.js'
+import { SwapBackend } from './swap-backend.js'
 import { TimedStore } from './timed-store.js'
 
 for (const policy of [
@@ -14,8 +14,7 @@ for (const policy of [
   test(`what one process leased of a ${policy.algorithm} that is the home of regions another gives back, while it counts`, async () => {
     const clock = manualClock(120_000)
     const store = memoryStore({ clock })
-    const make = (each: Policy) =>
-      new StoreBackend(new StoreLanes(new TimedStore(store, clock, 1000)), each, () => 1_000_000, 'p', 'shared')
+    const make = (each: Policy) => new SwapBackend(new StoreLanes(new TimedStore(store, clock, 1000)), each, () => 1_000_000, 'p', 'shared')
     const [leasing, other] = [make(policy), make(policy)]
     const remaining = async (): Promise<number | undefined> =>
       (await other.execute({ verb: 'peek', key: 'k', cost: 1 })).decision?.remaining

@@ -3,9 +3,9 @@ import type { Policy } from '../policy/policy.js'
 import type { Answer, Backend, CallerSignal, LeaseRequest, Operation } from '../shared/backend.js'
 import { encodingsOf } from '../shared/steps/policy-encoding.js'
 import { StepBackend } from '../shared/steps/step-backend.js'
-import { StoreBackend } from './store-backend.js'
 import type { StoreLanes } from './store-lanes.js'
 import { isStepped, NoSteps, StoreSteps } from './store-steps.js'
+import { SwapBackend } from './swap-backend.js'
 
 /**
  * The backend of a policy in a store: steps where the store computes them, else swaps.
@@ -17,10 +17,10 @@ export function backendIn(
   policy: Policy,
   lengthOf: (policy: Policy) => number,
   prefix: string,
-  inForce: Map<string, StoreBackend> | undefined,
+  inForce: Map<string, SwapBackend> | undefined,
 ): Backend {
   const name = `${policy.algorithm} ${policy.name}`
-  const swaps = new StoreBackend(lanes, policy, lengthOf, prefix, inForce === undefined ? 'shared' : inForce.get(name))
+  const swaps = new SwapBackend(lanes, policy, lengthOf, prefix, inForce === undefined ? 'shared' : inForce.get(name))
   inForce?.set(name, swaps)
   if (lanes.steps === undefined || !isStepped(policy)) return swaps
   return new SteppingBackend(new StepBackend(new StoreSteps(lanes.steps, prefix), encodingsOf(policy, lengthOf), () => ''), swaps)
@@ -29,9 +29,9 @@ export function backendIn(
 /** Steps, while the store makes them: a table may lack what they need. Each form reads what the other has written. */
 class SteppingBackend implements Backend {
   private readonly steps: StepBackend
-  private readonly swaps: StoreBackend
+  private readonly swaps: SwapBackend
 
-  constructor(steps: StepBackend, swaps: StoreBackend) {
+  constructor(steps: StepBackend, swaps: SwapBackend) {
     this.steps = steps
     this.swaps = swaps
   }

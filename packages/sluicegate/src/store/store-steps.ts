@@ -4,7 +4,7 @@ import { DEEPEST_DEBT_BURSTS, emissionOf, FURTHEST_US } from '../policy/policy-n
 import type { CallerSignal } from '../shared/backend.js'
 import type { EncodingName, PolicyEncoding } from '../shared/steps/policy-encoding.js'
 import type { KeyState, ScriptAnswer, ScriptHeld, ScriptLease, ScriptRequest, ScriptVerb } from '../shared/steps/script-call.js'
-import type { ScriptCalls } from '../shared/steps/step-backend.js'
+import type { ComputingStore } from '../shared/steps/step-backend.js'
 import type { CasStep, CasStepped } from './cas-store.js'
 import { KeySession } from './key-session.js'
 import type { StateOf, StepsTogether } from './steps-together.js'
@@ -31,7 +31,7 @@ interface Numbers {
 }
 
 /** Steps of rates and fixed windows in a store that computes. */
-export class StoreSteps implements ScriptCalls {
+export class StoreSteps implements ComputingStore {
   private readonly calls: StepsTogether
   private readonly prefix: string
   private readonly numbers = new WeakMap<PolicyEncoding, Numbers>()

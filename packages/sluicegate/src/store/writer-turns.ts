@@ -1,5 +1,7 @@
-/** Keys of which turns are known: those written of late, and at most as many of before. */
-const MOST_KEYS = 1000
+import { BoundedMap } from '../bounded-map.js'
+
+/** Keys of which turns are known, those written last. */
+const MOST_KEYS = 2000
 /** What tells of other writers counts for this long. */
 const CONTENDED_MS = 1000
 /** A swap that is lost so soon after the last tells of others. */
@@ -54,8 +56,7 @@ interface KeyTurns {
 export class WriterTurns {
   private readonly nowMs: () => number
   private readonly mostMs: number
-  private recent = new Map<string, KeyTurns>()
-  private earlier = new Map<string, KeyTurns>()
+  private readonly turns = new BoundedMap<string, KeyTurns>(MOST_KEYS)
 
   /** @param mostMs that a rest and a swap may take: who comes meanwhile waits for the swap before them, too. */
   constructor(nowMs: () => number, mostMs: number) {
@@ -68,7 +69,7 @@ export class WriterTurns {
     const nowMs = this.nowMs()
     let untilMs = nowMs
     for (const key of keys) {
-      const { answeredMs, restUntilMs } = this.of(key) ?? NO_TURNS
+      const { answeredMs, restUntilMs } = this.turns.get(key) ?? NO_TURNS
       // A clock that has stepped back says nothing of when the rest began.
       if (answeredMs <= nowMs) untilMs = Math.max(untilMs, restUntilMs)
     }
@@ -81,7 +82,7 @@ export class WriterTurns {
     const turnMs = Math.max(tookMs, LEAST_TURN_MS)
     const sentMs = nowMs - tookMs
     for (const [i, key] of keys.entries()) {
-      const before = this.of(key) ?? NO_TURNS
+      const before = this.turns.get(key) ?? NO_TURNS
       const { contendedUntilMs, sinceMs, answeredMs } = before
       const madeNumber = numbers[i] as number
       const isTold = isMade ? writers > 0 && contendedUntilMs > nowMs : sentMs - answeredMs < SOON_MS
@@ -97,7 +98,7 @@ export class WriterTurns {
       const isDue = isContended ? !isLease || isCrowded(before, madeNumber, nowMs, turnMs) : isAlone
       const mustRest = isMade && tookMs > 0 && isDue
       const restMs = mustRest ? this.restMs(isContended ? Math.max(1, writers) : 1, turnMs) : 0
-      this.keep(key, { ...next, restUntilMs: nowMs + restMs })
+      this.turns.set(key, { ...next, restUntilMs: nowMs + restMs })
     }
   }
 
@@ -106,17 +107,6 @@ export class WriterTurns {
     const mostMs = Math.min(LONGEST_PAUSE_MS, this.mostMs - turnMs)
     if (turns * turnMs > mostMs) return OF_A_TURN * turns * turnMs * (0.75 + Math.random() / 2)
     return Math.min(mostMs, turns * turnMs * (1 + Math.random()))
-  }
-
-  private of(key: string): KeyTurns | undefined {
-    return this.recent.get(key) ?? this.earlier.get(key)
-  }
-
-  private keep(key: string, turns: KeyTurns): void {
-    this.recent.set(key, turns)
-    if (this.recent.size < MOST_KEYS) return
-    this.earlier = this.recent
-    this.recent = new Map()
   }
 }
 

@@ -7,7 +7,7 @@ import type {
   ScriptRequest,
   ScriptVerb,
 } from '../../../sluicegate/dist/shared/steps/script-call.js'
-import type { ScriptCalls } from '../../../sluicegate/dist/shared/steps/step-backend.js'
+import type { ComputingStore } from '../../../sluicegate/dist/shared/steps/step-backend.js'
 
 const STANDING: KeyState = { done: true, debt: 0, blockedUs: 0, untilFreeUs: 0, untilNewUs: 0, waitUs: 0 }
 const LEASE: ScriptLease = {
@@ -30,7 +30,7 @@ export interface HeldQuestion {
 }
 
 /** A store that answers when a test says so, if ever. */
-export class HeldScripts implements ScriptCalls {
+export class HeldScripts implements ComputingStore {
   readonly asked: HeldQuestion[] = []
   readonly leases: { readonly encoding: PolicyEncoding; readonly answer: (lease: Partial<ScriptLease>) => void }[] = []
 

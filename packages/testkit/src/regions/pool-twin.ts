@@ -1,5 +1,5 @@
 import { RegionKey } from '../../../sluicegate/dist/regions/region-key.js'
-import type { Batch, Draw, Drawn, Refill } from '../../../sluicegate/dist/shared/region-pool.js'
+import type { Draw, Drawn, PoolBatch, Refill } from '../../../sluicegate/dist/shared/region-pool.js'
 
 /** Rules of a pool, of which mutants break one each. */
 export interface PoolRules {
@@ -53,7 +53,7 @@ export class PoolTwin extends RegionKey {
     return this.rules.reclaimsLeft ? tokens : (this.given.get(endUs) ?? tokens)
   }
 
-  override giveBack(batch: Batch): boolean {
+  override giveBack(batch: PoolBatch): boolean {
     return super.giveBack(batch) && this.rules.backsOnce
   }
 

@@ -9,8 +9,8 @@ import { GivenShare } from '../../../sluicegate/dist/shared/outage/local-share.j
 import type { RegionPool } from '../../../sluicegate/dist/shared/region-pool.js'
 import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
 import type { CasOutcome, CasOutcomes, CasState, CasStore, CasSwap } from '../../../sluicegate/dist/store/cas-store.js'
-import { StoreBackend } from '../../../sluicegate/dist/store/store-backend.js'
 import { StoreLanes } from '../../../sluicegate/dist/store/store-lanes.js'
+import { SwapBackend } from '../../../sluicegate/dist/store/swap-backend.js'
 import { TimedStore } from '../../../sluicegate/dist/store/timed-store.js'
 import { memoryStore } from '../../../sluicegate/dist/store-testing/index.js'
 import type { Clock } from '../../../sluicegate/dist/time/clock-interface.js'
@@ -184,7 +184,7 @@ export class SimRegion {
       const link = this.linkOf(own.link, life)
       const regionStore: RegionStore = {
         pools: (each) => this.poolOf(each.name, life),
-        connect: (each, lengthOf) => new StoreBackend(new StoreLanes(new TimedStore(store, clock, 200)), each, lengthOf, name),
+        connect: (each, lengthOf) => new SwapBackend(new StoreLanes(new TimedStore(store, clock, 200)), each, lengthOf, name),
       }
       const home = world.home.behind(link, () => setup.regions.length)
       const region = new RegionBackends({ home, store: regionStore, options: { ...own, name, timeoutMs }, horizonMs, clock }, policy)

@@ -5,8 +5,8 @@ import type { Answer, Backend, LeaseRequest, Operation } from '../../../sluicega
 import type { PolicyStore } from '../../../sluicegate/dist/shared/open-store.js'
 import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
 import { grantsOf, type ScriptLease } from '../../../sluicegate/dist/shared/steps/script-call.js'
-import { StoreBackend } from '../../../sluicegate/dist/store/store-backend.js'
 import { StoreLanes } from '../../../sluicegate/dist/store/store-lanes.js'
+import { SwapBackend } from '../../../sluicegate/dist/store/swap-backend.js'
 import { TimedStore } from '../../../sluicegate/dist/store/timed-store.js'
 import { memoryStore } from '../../../sluicegate/dist/store-testing/index.js'
 import type { Admission } from '../history/excess.js'
@@ -152,7 +152,7 @@ export class StoreSimHome {
     const name = `${policy.name} ${policy.algorithm} ${policy.limit} ${policy.burst} ${policy.windowMs} ${lengthOf(policy)}`
     const known = this.backends.get(name)
     if (known !== undefined) return known
-    const made = new StoreBackend(this.lanes, policy, lengthOf, 'home', 'shared')
+    const made = new SwapBackend(this.lanes, policy, lengthOf, 'home', 'shared')
     this.backends.set(name, made)
     return made
   }

@@ -5,13 +5,13 @@ import type { Policy } from '../../policy/policy.js'
 import {
   type Answer,
   type Backend,
-  bookedBy,
   type ChargingOperation,
   firstKeyOf,
   giveAllBack,
   type HoldOperation,
   type LeaseRequest,
   type Operation,
+  reservedBy,
 } from '../backend.js'
 import type { CallEnds, CallGuard } from './call-guard.js'
 
@@ -94,8 +94,8 @@ export class GuardedBackend implements Backend {
     if (!answer.done) return
     const { key, cost, id } = operation
     if (operation.verb === 'reserve') {
-      const booked = bookedBy(operation, answer)
-      this.guard.unwanted.collect(key, booked.order, () => this.execute(giveAllBack(booked)))
+      const reserved = reservedBy(operation, answer)
+      this.guard.unwanted.collect(key, reserved.order, () => this.execute(giveAllBack(reserved)))
       return
     }
     this.guard.events.charged(keysUnder(this.policy, key), cost)

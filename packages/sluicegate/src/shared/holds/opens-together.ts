@@ -7,19 +7,13 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** Opens that are alike. */
-interface Alike {
-  readonly operation: HoldOperation
-  readonly waiting: Waiting[]
-}
-
 /**
  * Opens of one turn that are alike, of one key and with one expectation, as one step of the store: as many begin as find room, the first ones first. The next step
  * says why the others do not.
  */
 export class OpensTogether {
   private readonly execute: (operation: HoldOperation) => Promise<Answer | undefined>
-  private alike = new Map<string, Alike>()
+  private alike = new Map<string, { readonly operation: HoldOperation; readonly waiting: Waiting[] }>()
 
   /** @param execute the answer of the store; undefined in an outage. */
   constructor(execute: (operation: HoldOperation) => Promise<Answer | undefined>) {

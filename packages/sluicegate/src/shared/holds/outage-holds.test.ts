@@ -6,8 +6,8 @@ import { createLimiter } from '../../create-limiter.js'
 import { fixedWindow, type Hold, levels, manualClock, type Policy, type SharedLimiter, tokenBucket } from '../../index.js'
 import { casStore } from '../../store/cas.js'
 import type { CasStore, CasSwap } from '../../store/cas-store.js'
-import { StoreBackend } from '../../store/store-backend.js'
 import { StoreLanes } from '../../store/store-lanes.js'
+import { SwapBackend } from '../../store/swap-backend.js'
 import { TimedStore } from '../../store/timed-store.js'
 import { memoryStore } from '../../store-testing/memory-store.js'
 import type { Operation } from '../backend.js'
@@ -262,11 +262,11 @@ test('what is spent of a grant after its report was lost is charged, also where 
   const { limiter, clock } = setUp(DAY)
   const work = await limiter.open('ada', { expect: 80, ttl: '10s' })
   let isHeldUp = true
-  const { execute } = StoreBackend.prototype
+  const { execute } = SwapBackend.prototype
   let answerNow = (): void => undefined
   const answered = new Promise<void>((resolve) => (answerNow = resolve))
   // As by a client with several connections: the second call is answered before the first.
-  t.mock.method(StoreBackend.prototype, 'execute', async function (this: StoreBackend, ...asked: Parameters<typeof execute>) {
+  t.mock.method(SwapBackend.prototype, 'execute', async function (this: SwapBackend, ...asked: Parameters<typeof execute>) {
     const answer = await execute.apply(this, asked)
     if (isHeldUp) {
       isHeldUp = false
@@ -290,10 +290,10 @@ test('what is spent of a grant after its report was lost is charged, also where 
 
 /** Calls of the store are made, and answered once this is called. */
 function answerLate(t: TestContext, isLate: (operation: Operation) => boolean): () => Promise<void> {
-  const { execute } = StoreBackend.prototype
+  const { execute } = SwapBackend.prototype
   let answerNow = (): void => undefined
   const answered = new Promise<void>((resolve) => (answerNow = resolve))
-  const { mock } = t.mock.method(StoreBackend.prototype, 'execute', async function (this: StoreBackend, operation: Operation) {
+  const { mock } = t.mock.method(SwapBackend.prototype, 'execute', async function (this: SwapBackend, operation: Operation) {
     const answer = await execute.call(this, operation)
     if (isLate(operation)) await answered
     return answer
@@ -380,7 +380,7 @@ test('an answer of one key that comes too late grants nothing of the other keys,
 
 test('opens that began together, and filled a key, are closed by one step, and what is decided with it finds their room', async () => {
   const clock = manualClock(1_700_006_400_000)
-  const backend = new StoreBackend(new StoreLanes(new TimedStore(memoryStore({ clock }), clock, 1_000)), DAY, () => 0, 'p')
+  const backend = new SwapBackend(new StoreLanes(new TimedStore(memoryStore({ clock }), clock, 1_000)), DAY, () => 0, 'p')
   const step = { verb: 'hold', key: 'ada', id: 1, ttlUs: 10_000_000, spent: 0, want: 0, least: 0, isDebt: true } as const
   const { hold } = await backend.execute({ ...step, hold: LIMIT / 10, count: 10 })
   const answers = [

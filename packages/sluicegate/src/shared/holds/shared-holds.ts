@@ -11,7 +11,7 @@ import type { QueueAhead } from '../waiting/shared-waiting.js'
 import { OpensTogether } from './opens-together.js'
 import { SharedWork } from './shared-work.js'
 import { StoredHoldsById } from './stored-holds-by-id.js'
-import { type HoldStep, type HoldsParts, WorkPlace } from './work-place.js'
+import type { HoldStep, WorkPlace } from './work-place.js'
 
 /**
  * Holds over a store (ADR 26). The store keeps what is held; of that it grants some to this process, which spends it by itself. So most pieces of
@@ -25,21 +25,19 @@ import { type HoldStep, type HoldsParts, WorkPlace } from './work-place.js'
  * A step is a `HoldOperation`: Redis computes it in `lua/scripts/hold.lua`, all other stores by its twin `holdStep`.
  */
 export class SharedHolds {
-  private readonly parts: HoldsParts
   private readonly place: WorkPlace
   private readonly together: OpensTogether
   /** For work that any process goes on with. */
   readonly byId: HoldsById
 
-  constructor(parts: HoldsParts) {
-    this.parts = parts
-    this.place = new WorkPlace(parts)
+  constructor(place: WorkPlace) {
+    this.place = place
     this.together = new OpensTogether((operation) => this.place.answerTo(operation))
     this.byId = new StoredHoldsById(this.place)
   }
 
   async begin(key: Key, options: OpenOptions): Promise<Hold<Awaitable<boolean>, 'later'>> {
-    const { inForce, waiting } = this.parts
+    const { inForce, waiting } = this.place
     const request = checkedOpenRequest(options)
     requireNoPermits(inForce.policy.policies ?? [inForce.policy])
     const expected = this.place.expected(key, request)
@@ -52,7 +50,7 @@ export class SharedHolds {
     if (answer !== undefined && !answer.done) return this.refused(key, expected, decisionOf(answer))
     const decision = answer === undefined ? this.without(key, expected, request) : decisionOf(answer)
     if (!decision.allowed) return this.refused(key, expected, decision)
-    this.parts.record(key, expected, decision)
+    this.place.record(key, expected, decision)
     const work = new SharedWork(this.place, step, request, isHold(decision) ? decision : undefined)
     if (answer !== undefined) work.answered(answer, sentUs)
     return new OpenedHold<Awaitable<boolean>, 'later'>(decision, work)
@@ -64,12 +62,12 @@ export class SharedHolds {
 
   /** In an outage work begins as takes are decided: what it will cost is held of the share. Debt is for the store. */
   private without(key: Key, expect: number, { ttlUs, over }: OpenRequest): Decision {
-    return this.parts.inForce.fallback.openWithout(key, { expect, ttl: ttlUs / 1000, over: over === 'wait' ? 'wait' : 'cut' })
+    return this.place.inForce.fallback.openWithout(key, { expect, ttl: ttlUs / 1000, over: over === 'wait' ? 'wait' : 'cut' })
   }
 
   /** What those have before it who wait is not free until they have it or have given up. */
   private async behind(key: Key, expected: number, { tokens, nextMs, lastMs }: QueueAhead): Promise<Decision> {
-    const { fallback } = this.parts.inForce
+    const { fallback } = this.place.inForce
     const costs = [expected, Math.min(expected + tokens, Number.MAX_SAFE_INTEGER)]
     const [own, all] = (await Promise.all(costs.map(async (cost) => decisionOf(await fallback.execute({ verb: 'peek', key, cost }))))) as [
       Decision,
@@ -80,7 +78,7 @@ export class SharedHolds {
   }
 
   private refused(key: Key, expected: number, decision: Decision): Hold<Awaitable<boolean>, 'later'> {
-    const recorded = this.parts.record(key, expected, decision)
+    const recorded = this.place.record(key, expected, decision)
     const hold = uncountedHold(recorded)
     const close = hold.close.bind(hold)
     return Object.assign(hold, { close: async (cost?: number) => close(cost) })

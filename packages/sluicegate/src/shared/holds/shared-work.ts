@@ -137,7 +137,7 @@ export class SharedWork implements Work<'later'>, Alert {
     const isOut = this.isOut()
     const answer = isOut ? undefined : await this.shared.answerTo(this.operation({ spent, hold: 0, want: 0, isDebt: true }))
     if (answer === undefined) {
-      if (missing + this.owed > 0) this.shared.parts.inForce.parts.outage.owe(key, missing + this.owed)
+      if (missing + this.owed > 0) this.shared.inForce.now.outage.owe(key, missing + this.owed)
       // What nobody has reported by its end is charged. What was sent may have been done.
       if (isOut) this.watch(this.request.ttlUs / 8)
       else this.stood = undefined
@@ -325,7 +325,7 @@ export class SharedWork implements Work<'later'>, Alert {
 
   /** What is still held is free meanwhile: it waits for the whole piece. */
   private async waited(cost: number): Promise<boolean> {
-    const { waiting } = this.shared.parts
+    const { waiting } = this.shared
     const { key } = this.step
     await this.given()
     if (this.isClosed) return false
@@ -373,7 +373,7 @@ export class SharedWork implements Work<'later'>, Alert {
 
   private passesWithout(cost: number): Awaitable<boolean> {
     if (this.outside !== undefined) return this.outside.add(cost)
-    return cost === 0 || this.shared.parts.inForce.fallback.takeWithout(this.step.key, cost).allowed
+    return cost === 0 || this.shared.inForce.fallback.takeWithout(this.step.key, cost).allowed
   }
 
   /** What is still held of the share is free. */
@@ -383,7 +383,7 @@ export class SharedWork implements Work<'later'>, Alert {
   }
 
   private isOut(): boolean {
-    const { guard } = this.shared.parts.inForce.parts
+    const { guard } = this.shared.inForce.now
     const { key } = this.step
     return (typeof key === 'string' ? [key] : key).some((own) => guard.pausedMs(own) > 0)
   }
@@ -412,6 +412,6 @@ export class SharedWork implements Work<'later'>, Alert {
   }
 
   private async seen(): Promise<Decision> {
-    return decisionOf(await this.shared.parts.inForce.fallback.execute({ verb: 'peek', key: this.step.key, cost: 1 }))
+    return decisionOf(await this.shared.inForce.fallback.execute({ verb: 'peek', key: this.step.key, cost: 1 }))
   }
 }

@@ -21,13 +21,13 @@ export class StoredHoldsById implements HoldsById {
 
   async open(key: Key, id: string, options: OpenOptions = {}): Promise<HoldAnswer> {
     const request = checkedOpenRequest(options)
-    const { inForce, record } = this.place.parts
+    const { inForce } = this.place
     requireNoPermits(inForce.policy.policies ?? [inForce.policy])
     const { ttlUs, over, most } = request
     const expected = this.place.expected(key, request)
     const kept = { call: 0, waits: over === 'wait', ...(most < Number.POSITIVE_INFINITY && { most }) }
     const answer = await this.step(key, id, { spent: 0, hold: expected, ttlUs, isDebt: over === 'finish' }, kept)
-    record(key, expected, answer.decision)
+    this.place.record(key, expected, answer.decision)
     return answer
   }
 
@@ -54,7 +54,7 @@ export class StoredHoldsById implements HoldsById {
 
   private async step(key: Key, id: string, step: Step, record: Omit<HoldRecord, 'id'>): Promise<HoldAnswer> {
     if (!ID.test(id)) throw new PolicyError('OPTION_INVALID', 'id', id, 'must be 32 hexadecimal digits')
-    const { backend } = this.place.parts.inForce.parts
+    const { backend } = this.place.inForce.now
     const operation = { verb: 'hold', key, id: newOperationId(), want: 0, least: 0, ...step, record: { ...record, id } } as const
     const answer = await backend.execute(operation)
     const { rest = 0, granted = 0, forUs = 0, used = 0, over = 0, spent = 0, debt = 0, fault } = answer.hold ?? {}

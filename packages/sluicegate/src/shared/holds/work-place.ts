@@ -9,14 +9,6 @@ import type { Answer, HoldOperation } from '../backend.js'
 import type { PolicyInForce } from '../policy-in-force.js'
 import type { SharedWaiting } from '../waiting/shared-waiting.js'
 
-/** What holds over a store use of their limiter. */
-export interface HoldsParts {
-  readonly inForce: PolicyInForce
-  readonly waiting: SharedWaiting
-  readonly clock: Clock
-  readonly record: (key: Key, cost: number, decision: Decision) => Decision
-}
-
 /** What all steps of one work have in common. */
 export type HoldStep = Pick<HoldOperation, 'verb' | 'key' | 'id' | 'ttlUs' | 'isDebt'>
 
@@ -29,7 +21,9 @@ export const AHEAD_US = 2_000_000
 
 /** What all open work of one limiter over a store has in common. */
 export class WorkPlace {
-  readonly parts: HoldsParts
+  readonly inForce: PolicyInForce
+  readonly waiting: SharedWaiting
+  readonly record: (key: Key, cost: number, decision: Decision) => Decision
   readonly learned = new LearnedCost()
   private readonly pace = { tokens: 0, us: 0 }
   readonly ticker: Ticker
@@ -37,10 +31,13 @@ export class WorkPlace {
   /** With an alert. */
   readonly open = new Set<Alert>()
 
-  constructor(parts: HoldsParts) {
-    this.parts = parts
-    this.ticker = tickerOf(parts.clock)
-    this.alarm = new Alarm(parts.clock, () => this.close())
+  /** @param record counts and publishes a decision that a caller gets. */
+  constructor(inForce: PolicyInForce, waiting: SharedWaiting, clock: Clock, record: WorkPlace['record']) {
+    this.inForce = inForce
+    this.waiting = waiting
+    this.record = record
+    this.ticker = tickerOf(clock)
+    this.alarm = new Alarm(clock, () => this.close())
   }
 
   /** Of all work that is open here nothing more is known. */
@@ -51,7 +48,7 @@ export class WorkPlace {
 
   /** What is held for work of which this is asked. */
   expected(key: Key, request: OpenRequest): number {
-    const { policies = [this.parts.inForce.policy] } = this.parts.inForce.policy
+    const { policies = [this.inForce.policy] } = this.inForce.policy
     return this.learned.expected(request, learnedBy(key), Math.min(...policies.map(({ burst }) => burst)))
   }
 
@@ -70,16 +67,14 @@ export class WorkPlace {
 
   /** What was held is free: cached denials are void, and who waits may have it. @param decision of the store, undefined in an outage. */
   freed(key: Key, decision: Decision | undefined): void {
-    const { inForce, waiting } = this.parts
-    if (decision !== undefined) inForce.parts.leases?.refunded(key, decision)
-    waiting.released(key)
+    if (decision !== undefined) this.inForce.now.leases?.refunded(key, decision)
+    this.waiting.released(key)
   }
 
   /** The answer of the store; undefined in an outage. */
   async answerTo(operation: HoldOperation): Promise<Answer | undefined> {
-    const { inForce } = this.parts
     try {
-      return await inForce.parts.backend.execute(operation)
+      return await this.inForce.now.backend.execute(operation)
     } catch (error) {
       if (isOutage(error)) return undefined
       throw error

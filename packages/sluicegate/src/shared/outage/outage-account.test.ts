@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { settled, shortOrLong, until } from 'sluicegate-testkit'
 import { StoreError } from '../../errors.js'
 import { fixedWindow, type Key, manualClock } from '../../index.js'
-import type { SharedParts } from '../policy-in-force.js'
+import type { UnderPolicy } from '../policy-in-force.js'
 import { GivenShare } from './local-share.js'
 import { Outage } from './outage.js'
 import { OutageAccount } from './outage-account.js'
@@ -29,8 +29,8 @@ class RecordedAccount {
     const guard = { isSound: (key: string) => !this.out.has(key[0] as string), unwanted }
     const execute = ({ key, tokens }: { key: Key; tokens: readonly number[] }): Promise<void> =>
       this.charge(key as string, tokens[0] as number)
-    const parts = { policy: POLICY, guard, backend: { execute }, outage: this.outage, leases: undefined } as unknown as SharedParts
-    this.account = new OutageAccount({ parts }, this.clock, this.outage.shares)
+    const now = { policy: POLICY, guard, backend: { execute }, outage: this.outage, leases: undefined } as unknown as UnderPolicy
+    this.account = new OutageAccount({ now }, this.clock, this.outage.shares)
   }
 
   use(keys: Iterable<string>): void {

@@ -21,7 +21,7 @@ const LOOKING_SHARE = 10
 export class OutageAccount implements CallEvents {
   /** Tokens that were charged. */
   tokens = 0
-  private readonly inForce: Pick<PolicyInForce, 'parts'>
+  private readonly inForce: Pick<PolicyInForce, 'now'>
   private readonly clock: Clock
   private readonly share: Pick<LocalShare, 'answered'>
   private isCharging = false
@@ -29,7 +29,7 @@ export class OutageAccount implements CallEvents {
   private isClosed = false
   private nextMs = Number.NEGATIVE_INFINITY
 
-  constructor(inForce: Pick<PolicyInForce, 'parts'>, clock: Clock, share: Pick<LocalShare, 'answered'>) {
+  constructor(inForce: Pick<PolicyInForce, 'now'>, clock: Clock, share: Pick<LocalShare, 'answered'>) {
     this.inForce = inForce
     this.clock = clock
     this.share = share
@@ -37,7 +37,7 @@ export class OutageAccount implements CallEvents {
 
   /** The circuit of a server opened or closed. */
   outage(server: string | undefined, isOut: boolean): void {
-    if (outages.hasSubscribers) outages.publish({ policy: this.inForce.parts.policy.name, server, isOut })
+    if (outages.hasSubscribers) outages.publish({ policy: this.inForce.now.policy.name, server, isOut })
     if (!isOut) this.recovered()
   }
 
@@ -55,13 +55,13 @@ export class OutageAccount implements CallEvents {
   /** A call was answered. */
   answered(): void {
     this.share.answered()
-    if (this.inForce.parts.outage.isOwing && !this.isCharging && !this.isClosed && this.clock.nowMs() >= this.nextMs) this.recovered()
+    if (this.inForce.now.outage.isOwing && !this.isCharging && !this.isClosed && this.clock.nowMs() >= this.nextMs) this.recovered()
   }
 
   /** The backend has charged a take that had timed out: what was decided in its place needs no charge. */
   charged(keys: readonly string[], tokens: number): void {
     if (this.isClosed) return
-    this.tokens += Math.max(0, ...this.inForce.parts.outage.covered(keys, tokens))
+    this.tokens += Math.max(0, ...this.inForce.now.outage.covered(keys, tokens))
   }
 
   private async charge(): Promise<void> {
@@ -70,7 +70,7 @@ export class OutageAccount implements CallEvents {
     const sinceMs = this.clock.nowMs()
     while (this.isDue && !this.isClosed) {
       this.isDue = false
-      const { outage, guard } = this.inForce.parts
+      const { outage, guard } = this.inForce.now
       const owed = outage.settle((key) => isBack(guard, key))
       await Promise.all(Array.from({ length: CHARGED_AT_ONCE }, () => this.chargeEach(owed)))
     }
@@ -89,9 +89,9 @@ export class OutageAccount implements CallEvents {
 
   private async chargeOne({ key, tokens }: Owed): Promise<void> {
     // Once another take came after it, nothing of an unwanted reservation comes back.
-    await this.inForce.parts.guard.unwanted.settled(key)
+    await this.inForce.now.guard.unwanted.settled(key)
     if (this.isClosed) return
-    const { backend, leases } = this.inForce.parts
+    const { backend, leases } = this.inForce.now
     try {
       await backend.execute({ verb: 'charge', key, tokens })
       this.tokens += Math.max(...tokens)

@@ -1,5 +1,6 @@
 import { checkedCost, type WaitRequest } from '../../arguments.js'
 import { chained } from '../../awaitable.js'
+import { BoundedMap } from '../../bounded-map.js'
 import { makeLimiter } from '../../create-limiter.js'
 import { combined, type Decision } from '../../decision/decision.js'
 import { emptyPermit, holdsPermits, isPermit } from '../../decision/permit.js'
@@ -273,14 +274,11 @@ function remember(counts: Limiter, key: Key, tokens: number): void {
 
 /** A set of keys in insertion order that drops the oldest beyond a maximum. */
 export class UsedKeys {
-  private readonly most: number
-  private readonly keys = new Map<string, Key>()
-  /** Stays behind the last dropped key: a new iterator would walk over all deleted entries, which a map keeps for a while. */
-  private readonly oldest = this.keys.keys()
+  private readonly keys: BoundedMap<string, Key>
 
   /** @param most at least 1. */
   constructor(most: number) {
-    this.most = most
+    this.keys = new BoundedMap(most)
   }
 
   get size(): number {
@@ -289,9 +287,7 @@ export class UsedKeys {
 
   add(key: Key): void {
     const name = nameOf(key)
-    if (this.keys.has(name)) return
-    if (this.keys.size >= this.most) this.makeRoom()
-    this.keys.set(name, key)
+    if (!this.keys.has(name)) this.keys.set(name, key)
   }
 
   delete(key: Key): void {
@@ -304,11 +300,5 @@ export class UsedKeys {
 
   [Symbol.iterator](): Iterator<Key> {
     return this.keys.values()
-  }
-
-  private makeRoom(): void {
-    // It never reaches the end, where it would stay: all before it are gone, so a full map has one behind it.
-    const next = this.oldest.next()
-    if (next.done !== true) this.keys.delete(next.value)
   }
 }

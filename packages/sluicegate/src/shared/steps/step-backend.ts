@@ -5,7 +5,6 @@ import type { Key } from '../../limiter.js'
 import {
   type Answer,
   type Backend,
-  type Booked,
   type CallerSignal,
   type GiveBackOperation,
   type HoldOperation,
@@ -13,6 +12,7 @@ import {
   type LeaseRequest,
   newOperationId,
   type Operation,
+  type Reserved,
   type ReserveOperation,
 } from '../backend.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
@@ -34,7 +34,7 @@ import {
 const ANY_US = Number.MAX_SAFE_INTEGER
 
 /** A store that computes: scripts of Redis, statements of a database. Each call is one atomic step on the store's clock. */
-export interface ScriptCalls {
+export interface ComputingStore {
   /** Changes the state of all keys or of none. */
   ask(verb: ScriptVerb, requests: readonly ScriptRequest[], signal?: CallerSignal): Promise<ScriptAnswer>
   /** One step of a hold, on all keys or on none. */
@@ -64,7 +64,7 @@ class StepReceipt {
  * `lease` goes the same way with one policy, and `grantsOf` of `script-call.ts`.
  */
 export class StepBackend implements Backend {
-  private readonly store: ScriptCalls
+  private readonly store: ComputingStore
   private readonly policies: PolicyEncodings
   private readonly permitOf: (id: number) => string
   /** Of each policy that is leased. */
@@ -74,7 +74,7 @@ export class StepBackend implements Backend {
   /**
    * @param permitOf the name of the permit that operation `id` takes, unique in the fleet.
    */
-  constructor(store: ScriptCalls, policies: PolicyEncodings, permitOf: (id: number) => string) {
+  constructor(store: ComputingStore, policies: PolicyEncodings, permitOf: (id: number) => string) {
     this.store = store
     this.policies = policies
     this.permitOf = permitOf
@@ -185,7 +185,7 @@ export class StepBackend implements Backend {
 
   /** In the encodings in which it was made: how much is safe to give back in those of an update is unknown. */
   private async giveBackBooked(
-    { key, cost, waitUs, id, receipt }: Booked,
+    { key, cost, waitUs, id, receipt }: Reserved,
     tokens: number,
     signal: CallerSignal | undefined,
   ): Promise<Answer> {

@@ -2,7 +2,7 @@ import type { Decision } from '../../decision/decision.js'
 import type { RefillOutcome } from '../../lease/grant.js'
 import type { Key } from '../../limiter.js'
 import { type Clock, type Ticker, tickerOf } from '../../time/clock.js'
-import { type Answer, bookedBy, type Charge, canComeBack, decisionOf, newOperationId, takenBy } from '../backend.js'
+import { type Answer, type Charge, canComeBack, decisionOf, newOperationId, reservedBy, takenBy } from '../backend.js'
 import type { CallGuard } from '../calls/call-guard.js'
 import type { FallbackBackend } from '../outage/fallback-backend.js'
 
@@ -60,8 +60,8 @@ export abstract class WaitingTakes {
   protected async exact(key: Key, cost: number, charges: Charge[] | undefined, demand?: number): Promise<Decision> {
     const operation = { verb: 'take', key, cost, id: newOperationId(), canSettle: charges !== undefined, demand } as const
     const answer = await this.parts.inForce.fallback.execute(operation)
-    const booked = bookedBy(operation, answer)
-    if (charges !== undefined && canComeBack(booked)) charges.push(booked)
+    const reserved = reservedBy(operation, answer)
+    if (charges !== undefined && canComeBack(reserved)) charges.push(reserved)
     return takenBy(operation, answer)
   }
 

@@ -7,7 +7,7 @@ import type { Key, WaitOptions } from '../../limiter.js'
 import { isRate } from '../../policy/policy.js'
 import type { Clock } from '../../time/clock.js'
 import { BookingLimits, isBookedAhead, isClosedAhead } from '../../waiting/booking-limits.js'
-import type { Booked } from '../backend.js'
+import type { Reserved } from '../backend.js'
 import { KeyLooks } from './key-looks.js'
 import { OutageWaiting } from './outage-waiting.js'
 import type { Reservations } from './reservations.js'
@@ -24,7 +24,7 @@ const SLACK_MS = 2
 /** A waiter that sleeps until its reservation. */
 interface Keeping {
   readonly wait: Wait
-  readonly booked: Booked
+  readonly reserved: Reserved
   readonly dueMs: number
   /** Its reservation is no more: it has to reserve again. */
   isLifted: boolean
@@ -45,7 +45,7 @@ const LAST_ASK_MS = 1_000
 
 /** The result of one request to the backend: one of these. */
 interface Attempt {
-  readonly booked?: Booked & { readonly sentMs: number }
+  readonly reserved?: Reserved & { readonly sentMs: number }
   /** The final answer. */
   readonly answer?: Decision
   /** Denied until this reading. */
@@ -74,9 +74,9 @@ export class SharedWaiting {
   private readonly asleep = new Map<string, Set<Keeping>>()
   private readonly looks: KeyLooks
   /** Reservations of waiters that gave up before others, by key. */
-  private readonly abandoned = new Map<string, Booked[]>()
+  private readonly abandoned = new Map<string, Reserved[]>()
   /** Reservations whose waiters went without them: nothing of them comes back once more. */
-  private readonly given = new WeakSet<Booked>()
+  private readonly given = new WeakSet<Reserved>()
   private arrivals = 0
   private readonly meanwhile: OutageWaiting
   private waiters = 0
@@ -140,9 +140,9 @@ export class SharedWaiting {
     let left = tokens
     for (const keeping of this.asleep.get(nameOf(key)) ?? []) {
       if (keeping.isLifted || keeping.isGiven) continue
-      if (keeping.booked.cost > left) break
+      if (keeping.reserved.cost > left) break
       keeping.isGiven = true
-      left -= keeping.booked.cost
+      left -= keeping.reserved.cost
       this.sleepers.wake(keeping.wait)
     }
     return left
@@ -171,7 +171,7 @@ export class SharedWaiting {
       const lifted = this.lifted(name, Math.max(MOST_MOVED, left))
       left -= lifted.length
       const newestFirst = [...lifted].reverse()
-      const back = newestFirst.map(({ booked }) => this.reservations.discardNow(booked))
+      const back = newestFirst.map(({ reserved }) => this.reservations.discardNow(reserved))
       void Promise.allSettled(back).then(() => this.wakeAll(lifted))
     }
   }
@@ -188,9 +188,10 @@ export class SharedWaiting {
 
   private async turn(wait: Wait): Promise<Waited> {
     for (;;) {
-      const { booked, answer } = await this.booking(wait)
-      const final = booked === undefined ? answer : await this.inOrder(booked, wait)
-      if (final !== undefined) return { decision: final, booked: booked !== undefined && this.given.has(booked) ? undefined : booked }
+      const { reserved, answer } = await this.booking(wait)
+      const final = reserved === undefined ? answer : await this.inOrder(reserved, wait)
+      if (final !== undefined)
+        return { decision: final, reserved: reserved !== undefined && this.given.has(reserved) ? undefined : reserved }
     }
   }
 
@@ -204,8 +205,8 @@ export class SharedWaiting {
       const attempt = await this.attemptWithoutQueue(name, wait)
       if (attempt.deniedUntilMs !== undefined) return this.enqueued(wait, attempt.deniedUntilMs)
       // Of requests sent together one may pass after others were denied, as time goes by at the backend.
-      if (attempt.booked === undefined || !this.queues.get(name)?.isBehind(wait.arrival)) return attempt
-      this.discard(attempt.booked)
+      if (attempt.reserved === undefined || !this.queues.get(name)?.isBehind(wait.arrival)) return attempt
+      this.discard(attempt.reserved)
       return this.enqueued(wait)
     }
     if (!this.isTooLate(queue, request.cost, untilMs)) return this.enqueued(wait)
@@ -258,8 +259,8 @@ export class SharedWaiting {
       if (queue.isBehind(arrival) && this.leftMs(untilMs) > 0) continue
       const { returns } = queue
       const attempt = await this.attempt(wait)
-      if (attempt.booked !== undefined && queue.isBehind(arrival, returns) && this.leftMs(untilMs) > 0) {
-        this.discard(attempt.booked)
+      if (attempt.reserved !== undefined && queue.isBehind(arrival, returns) && this.leftMs(untilMs) > 0) {
+        this.discard(attempt.reserved)
         deniedUntilMs = undefined
         continue
       }
@@ -295,21 +296,21 @@ export class SharedWaiting {
     const sentMs = this.sleepers.nowMs()
     const leftMs = this.leftMs(untilMs)
     const booking = this.reservations.reserve(key, cost, this.limits.mostMs(key, leftMs, sentMs * 1000))
-    const booked = await this.sleepers.unlessAborted(booking, signal, (late) => {
+    const reserved = await this.sleepers.unlessAborted(booking, signal, (late) => {
       if (late.allowed) this.giveBack(late, sentMs)
     })
-    if (booked.allowed) {
+    if (reserved.allowed) {
       // Tokens were returned ahead of other bookings: they are not for later arrivals.
       const latestMs = this.awaited.latestMs(nameOf(key))
-      if (this.sleepers.nowMs() + booked.waitUs / 1000 >= latestMs || untilMs < latestMs) return { booked: { ...booked, sentMs } }
-      this.discard(booked)
+      if (this.sleepers.nowMs() + reserved.waitUs / 1000 >= latestMs || untilMs < latestMs) return { reserved: { ...reserved, sentMs } }
+      this.discard(reserved)
       return { deniedUntilMs: latestMs }
     }
-    const againMs = booked.decision.retryAfterMs
+    const againMs = reserved.decision.retryAfterMs
     const stillMs = this.leftMs(untilMs)
     const isFinal =
       againMs === Number.POSITIVE_INFINITY || stillMs <= 0 || (againMs > stillMs && !asksOn && !holdsPermits(this.reservations.policy))
-    if (isFinal) return { answer: this.reservations.refuse(booked.decision) }
+    if (isFinal) return { answer: this.reservations.refuse(reserved.decision) }
     return { deniedUntilMs: this.sleepers.nowMs() + againMs }
   }
 
@@ -317,13 +318,13 @@ export class SharedWaiting {
    * {@link kept}, not before earlier waiters of the key that have their reservations: a later one may need no further answer, or its answer
    * may come with theirs.
    */
-  private async inOrder(booked: Booked & { readonly sentMs: number }, wait: Wait): Promise<Decision | undefined> {
-    const name = nameOf(booked.key)
+  private async inOrder(reserved: Reserved & { readonly sentMs: number }, wait: Wait): Promise<Decision | undefined> {
+    const name = nameOf(reserved.key)
     const before = this.keeping.get(name)
-    if (before === undefined && booked.waitUs === 0) return this.kept(booked, wait)
+    if (before === undefined && reserved.waitUs === 0) return this.kept(reserved, wait)
     // One whose time ends before theirs was let past them.
     const follows = before !== undefined && this.awaited.latestMs(name) <= wait.untilMs
-    const kept = this.kept(booked, wait)
+    const kept = this.kept(reserved, wait)
     const keeping = follows ? after(before, kept) : kept
     this.keeping.set(name, keeping)
     try {
@@ -334,19 +335,19 @@ export class SharedWaiting {
   }
 
   /** Sleeps until the reserved tokens may be spent; undefined when it woke too late and has to reserve again. */
-  private async kept(booked: Booked & { readonly sentMs: number }, wait: Wait): Promise<Decision | undefined> {
+  private async kept(reserved: Reserved & { readonly sentMs: number }, wait: Wait): Promise<Decision | undefined> {
     const { request, untilMs } = wait
     const { signal } = request
     const name = nameOf(request.key)
-    const served = this.awaited.add(name, booked.sentMs + booked.waitUs / 1000)
-    const dueUs = this.dueUs(name, booked, untilMs)
+    const served = this.awaited.add(name, reserved.sentMs + reserved.waitUs / 1000)
+    const dueUs = this.dueUs(name, reserved, untilMs)
     const woken = this.slept.add(name, dueUs / 1000)
-    const keeping: Keeping = { wait, booked, dueMs: dueUs / 1000, isLifted: false, isGiven: false }
+    const keeping: Keeping = { wait, reserved, dueMs: dueUs / 1000, isLifted: false, isGiven: false }
     const others = this.asleep.get(name) ?? new Set()
     this.asleep.set(name, others.add(keeping))
     try {
       this.looks.begin(name)
-      if (booked.waitUs > 0) await this.sleepers.sleepUntil(dueUs, signal, wait)
+      if (reserved.waitUs > 0) await this.sleepers.sleepUntil(dueUs, signal, wait)
     } catch (reason) {
       if (!keeping.isLifted) this.abandon(keeping, others)
       throw reason
@@ -360,14 +361,14 @@ export class SharedWaiting {
       woken()
     }
     if (keeping.isLifted) return undefined
-    const answer = await this.reservations.redeem(booked, this.sleepers.nowMs() - booked.sentMs)
+    const answer = await this.reservations.redeem(reserved, this.sleepers.nowMs() - reserved.sentMs)
     if (signal?.aborted) {
-      if (answer?.allowed) this.giveBack(booked, booked.sentMs)
+      if (answer?.allowed) this.giveBack(reserved, reserved.sentMs)
       throw signal.reason
     }
     if (keeping.isGiven && answer?.allowed) {
-      this.given.add(booked)
-      this.discard(booked)
+      this.given.add(reserved)
+      this.discard(reserved)
     }
     return answer
   }
@@ -379,7 +380,7 @@ export class SharedWaiting {
   private async look(name: string): Promise<void> {
     const first = [...(this.asleep.get(name) ?? [])].find(({ isLifted, isGiven }) => !isLifted && !isGiven)
     if (first === undefined) return
-    const freeMs = await this.reservations.untilFreeMs(first.booked.key, first.booked.cost)
+    const freeMs = await this.reservations.untilFreeMs(first.reserved.key, first.reserved.cost)
     if (freeMs < first.dueMs - this.sleepers.nowMs() - SLACK_MS) this.wakeAll(this.lifted(name, Number.POSITIVE_INFINITY))
   }
 
@@ -387,35 +388,35 @@ export class SharedWaiting {
    * When to wake for a reservation: not before earlier ones. Answers take unequal times, so of reservations for one moment the last would be
    * redeemed first.
    */
-  private dueUs(name: string, { waitUs }: Booked, untilMs: number): number {
+  private dueUs(name: string, { waitUs }: Reserved, untilMs: number): number {
     const ownUs = this.sleepers.inUs(waitUs / 1000)
     const latestMs = this.slept.latestMs(name)
     return waitUs > 0 && latestMs <= untilMs ? Math.max(ownUs, Math.round(latestMs * 1000)) : ownUs
   }
 
   /** A waiter with a reservation gave up. Before others its tokens come back only together with theirs. */
-  private abandon({ booked, dueMs }: Keeping, others: ReadonlySet<Keeping>): void {
-    const { key } = booked
-    const later = [...others].filter((other) => other.booked.order > booked.order)
+  private abandon({ reserved, dueMs }: Keeping, others: ReadonlySet<Keeping>): void {
+    const { key } = reserved
+    const later = [...others].filter((other) => other.reserved.order > reserved.order)
     this.limits.gaveUp(key, this.sleepers.nowMs() * 1000, dueMs * 1000)
     if (later.length === 0 || later.length > MOST_MOVED || !isRate(this.reservations.policy)) {
-      this.discard(booked)
+      this.discard(reserved)
       return
     }
     const name = nameOf(key)
     const waiting = this.abandoned.get(name)
     if (waiting !== undefined) {
-      waiting.push(booked)
+      waiting.push(reserved)
       return
     }
-    this.abandoned.set(name, [booked])
+    this.abandoned.set(name, [reserved])
     void this.moveUp(name, key)
   }
 
   /** Lets those behind waiters that gave up reserve anew, unless another process has reserved behind them: then they keep what they have. */
   private async moveUp(name: string, key: Key): Promise<void> {
     try {
-      const cost = this.latest(name)?.booked.cost ?? 1
+      const cost = this.latest(name)?.reserved.cost ?? 1
       const freeMs = await this.reservations.untilFreeMs(key, cost)
       const { dueMs } = this.latest(name) ?? { dueMs: Number.NEGATIVE_INFINITY }
       if (freeMs <= dueMs - this.sleepers.nowMs() + this.tokensMs(cost) + SLACK_MS) this.lift(name)
@@ -424,7 +425,7 @@ export class SharedWaiting {
     }
     const abandoned = this.abandoned.get(name) ?? []
     this.abandoned.delete(name)
-    for (const booked of abandoned) this.discard(booked)
+    for (const reserved of abandoned) this.discard(reserved)
   }
 
   /** Whether a newcomer that needs `cost` tokens would pass before its time, behind all that have reserved. */
@@ -447,7 +448,7 @@ export class SharedWaiting {
   /** The sleepers of a key give their reservations back, and reserve anew in their order. */
   private lift(name: string): void {
     const lifted = this.lifted(name)
-    for (const { booked } of lifted) this.discard(booked)
+    for (const { reserved } of lifted) this.discard(reserved)
     this.wakeAll(lifted)
   }
 
@@ -469,13 +470,13 @@ export class SharedWaiting {
     for (const { wait } of all) this.sleepers.wake(wait)
   }
 
-  private giveBack(booked: Booked, sentMs: number): void {
-    this.discard(booked)
-    this.limits.gaveUp(booked.key, this.sleepers.nowMs() * 1000, sentMs * 1000 + booked.waitUs)
+  private giveBack(reserved: Reserved, sentMs: number): void {
+    this.discard(reserved)
+    this.limits.gaveUp(reserved.key, this.sleepers.nowMs() * 1000, sentMs * 1000 + reserved.waitUs)
   }
 
-  private discard(booked: Booked): void {
-    this.reservations.discard(booked, () => this.released(booked.key))
+  private discard(reserved: Reserved): void {
+    this.reservations.discard(reserved, () => this.released(reserved.key))
   }
 
   private leftMs(untilMs: number): number {

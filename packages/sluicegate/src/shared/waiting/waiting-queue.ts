@@ -2,7 +2,7 @@ import type { WaitRequest } from '../../arguments.js'
 import type { Decision } from '../../decision/decision.js'
 import { Chain, type Place } from '../../waiting/chain.js'
 import { type Due, DueHeap } from '../../waiting/due-heap.js'
-import type { Booked } from '../backend.js'
+import type { Reserved } from '../backend.js'
 
 /** One caller of `wait`. */
 export interface Wait {
@@ -18,7 +18,7 @@ export interface Wait {
 /** How it ended: its answer, and what was charged at the backend for it. */
 export interface Waited {
   readonly decision: Decision
-  readonly booked?: Booked | undefined
+  readonly reserved?: Reserved | undefined
 }
 
 /** The waiters for a key in this process that hold no reservation, in the order of arrival. */

@@ -34,7 +34,7 @@ const MOST_PERMITS = 100_000
  * 3. The compiled core makes all waiting changes there, at the store's time.
  * 4. The state that it leaves is swapped in. Where another process was first, the lane goes on from the state that the store returned.
  */
-export class StoreBackend implements Backend {
+export class SwapBackend implements Backend {
   private readonly policy: Policy
   private readonly policies: readonly Policy[]
   private readonly prefix: string
@@ -48,13 +48,13 @@ export class StoreBackend implements Backend {
   /** Whether grants are known by the time at which they were charged, so that any process may give back what another leased. */
   private readonly areShared: boolean
   /** The one in force since an update. */
-  private next: StoreBackend | undefined
+  private next: SwapBackend | undefined
 
   /**
    * @param before which this one replaces: what its holders give back goes on here, as it would make a key one of the old numbers. `'shared'`:
    * any process may give back what another leased.
    */
-  constructor(lanes: StoreLanes, policy: Policy, lengthOf: (policy: Policy) => number, prefix: string, given?: StoreBackend | 'shared') {
+  constructor(lanes: StoreLanes, policy: Policy, lengthOf: (policy: Policy) => number, prefix: string, given?: SwapBackend | 'shared') {
     const before = given === 'shared' ? undefined : given
     this.areShared = given === 'shared'
     this.lanes = lanes

@@ -25,7 +25,7 @@ import type { SavedPolicy } from './snapshot-file.js'
 import type { StoreWatch } from './store-watch.js'
 
 /** A reservation in memory or at a store. */
-export interface StoredReservation extends Pick<Reservation<'later'>, 'allowed' | 'waitMs' | 'decision'> {
+export interface EngineReservation extends Pick<Reservation<'later'>, 'allowed' | 'waitMs' | 'decision'> {
   settle(actualCost: number): Awaitable<Decision>
   cancel(): Awaitable<Decision>
   /** Its time is over: it stays charged. */
@@ -55,7 +55,7 @@ export interface ServerCalls {
 }
 
 /** The verbs that the service needs of a limiter, wherever its keys are. */
-export interface StoredLimiter {
+export interface EngineLimiter {
   readonly isShared: boolean
   /** The policy in force; of several that of keys without a tier. */
   readonly policy: Policy
@@ -64,13 +64,13 @@ export interface StoredLimiter {
   takeAbove?(key: Key, cost: number, floor: number): Awaitable<Decision>
   peek(key: Key, cost: number): Awaitable<Decision>
   /** Reserves what may be spent at once, or nothing. */
-  reserve(key: Key, cost: number): Awaitable<StoredReservation>
+  reserve(key: Key, cost: number): Awaitable<EngineReservation>
   /** Opens work whose cost is known only afterwards, in memory. */
   open?(key: Key, options: OpenOptions): Hold<Awaitable<boolean>>
   /** The same at a store, which knows it by an id. */
   readonly byId?: HoldsById | undefined
   /** The limiter that has the key now, where that is not this one. */
-  limiterOf?(key: Key): StoredLimiter
+  limiterOf?(key: Key): EngineLimiter
   refund(key: Key, tokens: number): Awaitable<Decision>
   penalize(key: Key, tokens: number): Awaitable<Decision>
   block(key: Key, forMs: number): Awaitable<Decision>
@@ -108,7 +108,7 @@ export interface CallRateRoom {
 }
 
 /** Keys whose rate comes with each call, wherever they are. */
-export interface StoredRateTable {
+export interface EngineRateTable {
   throttle(key: string, rate: CallRate, quantity: number): Awaitable<Throttled>
   /** At a store all figures are 0. */
   stats(): LimiterStats
@@ -136,18 +136,18 @@ export interface StorageWatches {
 /** Where the keys of policies are: in the memory of this process, or at a store that other processes share. */
 export interface Storage {
   /** @throws {PolicyError} when there is no room for the policy or its options are invalid. */
-  limiter(config: PolicyConfig, making: LimiterMaking): StoredLimiter
+  limiter(config: PolicyConfig, making: LimiterMaking): EngineLimiter
   /**
    * The same with the keys that were saved; undefined where they cannot be used, for another algorithm or table, and at a store.
    *
    * @throws {PolicyError} `SNAPSHOT_INVALID`
    */
-  restored(config: PolicyConfig, making: LimiterMaking, saved: Saved): StoredLimiter | undefined
+  restored(config: PolicyConfig, making: LimiterMaking, saved: Saved): EngineLimiter | undefined
   /**
    * @param saved an earlier `snapshot()`, to begin with; ignored at a store.
    * @throws {PolicyError} `SNAPSHOT_INVALID`, and when there is no room for the table.
    */
-  rateTable(room: CallRateRoom, making: LimiterMaking, saved?: Uint8Array): StoredRateTable
+  rateTable(room: CallRateRoom, making: LimiterMaking, saved?: Uint8Array): EngineRateTable
   /** In a worker whose primary process has the keys: asks it who announces a soft limit. Elsewhere a limiter says so. */
   announce?(policy: Policy, key: string): Awaitable<Decision>
   readonly name: 'memory' | 'redis' | 'postgres'
@@ -201,6 +201,6 @@ export const MEMORY: Storage = {
   async close() {},
 }
 
-function inMemory(limiter: Limiter): StoredLimiter {
+function inMemory(limiter: Limiter): EngineLimiter {
   return Object.assign(limiter, { isShared: false, reserve: reserveNowOf(limiter), storeStats: () => undefined })
 }
