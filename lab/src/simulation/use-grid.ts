@@ -10,7 +10,7 @@ import { BackedLimiter } from '../../../packages/sluicegate/dist/shared/backed-l
 import type { Answer, Backend, LeaseRequest, Operation } from '../../../packages/sluicegate/dist/shared/backend.js'
 import { CountedShare } from '../../../packages/sluicegate/dist/shared/outage/local-share.js'
 import { encodingsOf, type PolicyEncodings } from '../../../packages/sluicegate/dist/shared/steps/policy-encoding.js'
-import { type GrantOf, grantsOf } from '../../../packages/sluicegate/dist/shared/steps/script-call.js'
+import { type GrantOf, grantsOf } from '../../../packages/sluicegate/dist/shared/steps/step-answers.js'
 import type { Clock } from '../../../packages/sluicegate/dist/time/clock.js'
 import { ARRIVALS, type Arrival, arrivalsOf, HORIZON_MS, POLICIES, perSecondOf, policyOf, type UseCell } from './use-cell.js'
 

@@ -16,7 +16,7 @@ import { GuardedBackend } from '../shared/calls/guarded-backend.js'
 import type { SharedLimiter } from '../shared/shared-limiter.js'
 import type { SharedOptions } from '../shared/shared-options.js'
 import { encodingsOf } from '../shared/steps/policy-encoding.js'
-import type { ScriptVerb } from '../shared/steps/script-call.js'
+import type { StepVerb } from '../shared/steps/step-answers.js'
 import { StepBackend } from '../shared/steps/step-backend.js'
 import { redis } from './redis.js'
 import type { RedisClient } from './runner-for.js'
@@ -182,7 +182,7 @@ function take(): Operation {
   return { verb: 'take', key: 'k', cost: 3, id: 1 }
 }
 
-function verbsOf(questions: readonly HeldQuestion[]): readonly ScriptVerb[] {
+function verbsOf(questions: readonly HeldQuestion[]): readonly StepVerb[] {
   return questions.map(({ verb }) => verb)
 }
 

@@ -1,7 +1,7 @@
 import type { CancelSignal } from '../shared/backend.js'
 import type { CallGuard } from '../shared/calls/call-guard.js'
 import type { Draw, Drawn, HomeAnswer, PoolBatch, Refill, RegionPool } from '../shared/region-pool.js'
-import { notUnderstood } from '../shared/steps/script-call.js'
+import { notUnderstood } from '../shared/steps/step-answers.js'
 import type { CommandRunner } from './command-runner.js'
 import type { RedisKeys } from './redis-keys.js'
 import { runScript } from './run-script.js'

@@ -5,12 +5,12 @@ import {
   answerIn,
   heldIn,
   leaseIn,
-  type ScriptAnswer,
-  type ScriptHeld,
-  type ScriptLease,
-  type ScriptRequest,
-  type ScriptVerb,
-} from '../shared/steps/script-call.js'
+  type StepAnswer,
+  type StepHeld,
+  type StepLease,
+  type StepRequest,
+  type StepVerb,
+} from '../shared/steps/step-answers.js'
 import type { ComputingStore } from '../shared/steps/step-backend.js'
 import type { CommandRunner } from './command-runner.js'
 import { countNodes } from './node-count.js'
@@ -52,9 +52,9 @@ export class RedisScripts implements ComputingStore {
     return this.lastSlot
   }
 
-  ask(verb: ScriptVerb, requests: readonly ScriptRequest[], signal?: CancelSignal): Promise<ScriptAnswer> {
+  ask(verb: StepVerb, requests: readonly StepRequest[], signal?: CancelSignal): Promise<StepAnswer> {
     if (requests.length === 1) {
-      const request = requests[0] as ScriptRequest
+      const request = requests[0] as StepRequest
       if (request.encoding.policy.calendar !== undefined) return this.inItsWindow(() => this.askOne(verb, request, signal), signal)
       return this.askOne(verb, request, signal)
     }
@@ -63,7 +63,7 @@ export class RedisScripts implements ComputingStore {
     return this.inItsWindow(() => this.askAll(verb, requests, signal), signal)
   }
 
-  lease(encoding: PolicyEncoding, key: string, want: number, least: number, signal?: CancelSignal): Promise<ScriptLease> {
+  lease(encoding: PolicyEncoding, key: string, want: number, least: number, signal?: CancelSignal): Promise<StepLease> {
     const script = SCRIPTS[`lease ${encoding.name}` as keyof typeof SCRIPTS]
     const names = [this.nameOf(encoding, key)]
     const amounts = `${want} ${least}`
@@ -76,18 +76,13 @@ export class RedisScripts implements ComputingStore {
     )
   }
 
-  hold(
-    encodings: readonly PolicyEncoding[],
-    keys: readonly string[],
-    operation: HoldOperation,
-    signal?: CancelSignal,
-  ): Promise<ScriptHeld> {
+  hold(encodings: readonly PolicyEncoding[], keys: readonly string[], operation: HoldOperation, signal?: CancelSignal): Promise<StepHeld> {
     const crossSlot = this.crossSlotFault(keys)
     if (crossSlot !== undefined) return Promise.reject(crossSlot)
     const { record } = operation
     const names = keys.map((key, i) => this.nameOf(encodings[i] as PolicyEncoding, key))
     if (record !== undefined) names.push(this.keys.before('hold', record.id) + this.keys.after(keys[0] as string))
-    const call = (): Promise<ScriptHeld> => {
+    const call = (): Promise<StepHeld> => {
       const args = [stepText(operation)]
       for (const encoding of encodings) args.push(encoding.name, encoding.numbersAt(this.storeUs()), heldText(operation, encoding))
       return runScript(this.runner, SCRIPTS.hold, names, args, (reply) => heldIn(reply, encodings.length), signal)
@@ -115,14 +110,14 @@ export class RedisScripts implements ComputingStore {
     })
   }
 
-  private askOne(verb: ScriptVerb, request: ScriptRequest, signal: CancelSignal | undefined): Promise<ScriptAnswer> {
+  private askOne(verb: StepVerb, request: StepRequest, signal: CancelSignal | undefined): Promise<StepAnswer> {
     const { encoding, key } = request
     const args = [encoding.numbersAt(this.storeUs()), requestText(verb, request)]
     if (verb !== 'take') args.push(verb)
     return runScript(this.runner, SCRIPTS[encoding.name], [this.nameOf(encoding, key)], args, answerOfOne, signal)
   }
 
-  private askAll(verb: ScriptVerb, requests: readonly ScriptRequest[], signal: CancelSignal | undefined): Promise<ScriptAnswer> {
+  private askAll(verb: StepVerb, requests: readonly StepRequest[], signal: CancelSignal | undefined): Promise<StepAnswer> {
     const keys: string[] = []
     const args: string[] = [verb]
     for (const request of requests) {
@@ -151,7 +146,7 @@ export class RedisScripts implements ComputingStore {
   }
 }
 
-function answerOfOne(reply: unknown): ScriptAnswer {
+function answerOfOne(reply: unknown): StepAnswer {
   return answerIn(reply, 1)
 }
 
@@ -169,7 +164,7 @@ function heldText({ before, spent, record }: HoldOperation, { mostTokens }: Poli
 }
 
 /** `<amount>`, or `<amount> <bound> <more>`. */
-function requestText(verb: ScriptVerb, request: ScriptRequest): string {
+function requestText(verb: StepVerb, request: StepRequest): string {
   const { encoding, tokens, mostUs, booking } = request
   const amount = String(verb === 'block' ? tokens : encoding.amountOf(tokens))
   const more = moreOf(request)
@@ -177,7 +172,7 @@ function requestText(verb: ScriptVerb, request: ScriptRequest): string {
   return `${amount} ${booking?.atUs ?? mostUs ?? 0} ${more}`
 }
 
-function moreOf({ encoding, booking, permit = '' }: ScriptRequest): string {
+function moreOf({ encoding, booking, permit = '' }: StepRequest): string {
   if (encoding.name === 'concurrency') return booking === undefined ? permit : `${permit} ${booking.cost}`
   if (encoding.name !== 'rate' || booking === undefined) return ''
   return `${booking.debt} ${encoding.amountOf(booking.cost)} ${booking.bookedUs}`

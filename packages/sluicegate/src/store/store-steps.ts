@@ -3,7 +3,7 @@ import { isRate, type Policy, policiesOf } from '../policy/policy.js'
 import { DEEPEST_DEBT_BURSTS, emissionOf, FURTHEST_US } from '../policy/policy-numbers.js'
 import type { CallerSignal } from '../shared/backend.js'
 import type { EncodingName, PolicyEncoding } from '../shared/steps/policy-encoding.js'
-import type { KeyState, ScriptAnswer, ScriptHeld, ScriptLease, ScriptRequest, ScriptVerb } from '../shared/steps/script-call.js'
+import type { KeyState, StepAnswer, StepHeld, StepLease, StepRequest, StepVerb } from '../shared/steps/step-answers.js'
 import type { ComputingStore } from '../shared/steps/step-backend.js'
 import type { CasStep, CasStepped } from './cas-store.js'
 import { KeySession } from './key-session.js'
@@ -43,7 +43,7 @@ export class StoreSteps implements ComputingStore {
     this.prefix = prefix
   }
 
-  async ask(verb: ScriptVerb, requests: readonly ScriptRequest[], signal?: CallerSignal): Promise<ScriptAnswer> {
+  async ask(verb: StepVerb, requests: readonly StepRequest[], signal?: CallerSignal): Promise<StepAnswer> {
     // Reservations of several policies are for now.
     const made = verb === 'reserve' && requests.length > 1 ? 'take' : verb
     if (made === 'release' || made === 'heartbeat') throw new NoSteps('permits are swapped')
@@ -59,12 +59,12 @@ export class StoreSteps implements ComputingStore {
     return { nowUs: Math.max(...outcome.steps.map(({ nowUs }) => nowUs)), states }
   }
 
-  hold(): Promise<ScriptHeld> {
+  hold(): Promise<StepHeld> {
     return Promise.reject(new NoSteps('holds are swapped'))
   }
 
-  async lease(encoding: PolicyEncoding, key: string, want: number, least: number, signal?: CallerSignal): Promise<ScriptLease> {
-    const request: ScriptRequest = { encoding, key, tokens: want }
+  async lease(encoding: PolicyEncoding, key: string, want: number, least: number, signal?: CallerSignal): Promise<StepLease> {
+    const request: StepRequest = { encoding, key, tokens: want }
     const step: CasStep = { ...this.stepOf('lease', request), amount: Math.max(want, least), bound: least }
     const outcome = await this.calls.ask([step], this.stateOf([request]), signal)
     const [stepped] = outcome?.steps ?? []
@@ -77,11 +77,11 @@ export class StoreSteps implements ComputingStore {
     return { nowUs, tokens: done, debt: before, blockedUs, untilFreeUs, untilNewUs, endUs }
   }
 
-  private keyOf({ encoding, key }: ScriptRequest): string {
+  private keyOf({ encoding, key }: StepRequest): string {
     return storeKey(this.prefix, encoding.policy, key)
   }
 
-  private stepOf(verb: CasStep['verb'], request: ScriptRequest): CasStep {
+  private stepOf(verb: CasStep['verb'], request: StepRequest): CasStep {
     const { encoding, tokens, mostUs = 0, booking } = request
     const numbers = this.numbersOf(encoding)
     const { unit, pace, cap, lent } = numbers
@@ -110,7 +110,7 @@ export class StoreSteps implements ComputingStore {
   }
 
   /** Of the key whose value was swapped the state in this value, once. */
-  private stateOf(requests: readonly ScriptRequest[]): StateOf {
+  private stateOf(requests: readonly StepRequest[]): StateOf {
     return ({ key, unit, pace, cap }, { swapped: { value, version, nowUs }, key: other }) => {
       const request = requests.find((each) => this.keyOf(each) === key)
       if (request === undefined || other !== key || version === undefined) return undefined
@@ -138,7 +138,7 @@ function longestWaitUs({ pace, cap }: Numbers): number {
 }
 
 /** The state after the step of the caller at `index` of several equal ones. */
-function keyStateOf(verb: ScriptVerb, { tokens, encoding }: ScriptRequest, step: CasStep, stepped: CasStepped, index: number): KeyState {
+function keyStateOf(verb: StepVerb, { tokens, encoding }: StepRequest, step: CasStep, stepped: CasStepped, index: number): KeyState {
   const { done, debt: last } = stepped
   const isTake = step.verb === 'take'
   const isDone = isTake ? index < done : done > 0

@@ -4,7 +4,7 @@ import type { CommandRunner } from '../../../sluicegate/dist/redis/command-runne
 import { RedisKeys } from '../../../sluicegate/dist/redis/redis-keys.js'
 import { RedisScripts } from '../../../sluicegate/dist/redis/redis-scripts.js'
 import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
-import type { KeyState } from '../../../sluicegate/dist/shared/steps/script-call.js'
+import type { KeyState } from '../../../sluicegate/dist/shared/steps/step-answers.js'
 import { StepBackend } from '../../../sluicegate/dist/shared/steps/step-backend.js'
 import { Random } from '../random.js'
 import { GivenTime } from '../redis/given-time.js'

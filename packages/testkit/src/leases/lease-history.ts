@@ -2,7 +2,7 @@ import type { Grant, TokenRequest } from '../../../sluicegate/dist/lease/grant.j
 import { CLOCK_DRIFT } from '../../../sluicegate/dist/lease/leasing.js'
 import type { HoldOperation } from '../../../sluicegate/dist/shared/backend.js'
 import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
-import { grantsOf } from '../../../sluicegate/dist/shared/steps/script-call.js'
+import { grantsOf } from '../../../sluicegate/dist/shared/steps/step-answers.js'
 import { type Admission, type Excess, firstOver } from '../history/excess.js'
 import { Random } from '../random.js'
 import { Timeline } from '../virtual-time.js'

@@ -4,7 +4,7 @@ import type { HoldOperation } from '../../../sluicegate/dist/shared/backend.js'
 import { type HoldStepped, holdStep } from '../../../sluicegate/dist/shared/holds/hold-step.js'
 import { StoredHolds } from '../../../sluicegate/dist/shared/holds/stored-holds.js'
 import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
-import type { ScriptLease } from '../../../sluicegate/dist/shared/steps/script-call.js'
+import type { StepLease } from '../../../sluicegate/dist/shared/steps/step-answers.js'
 import { type LeaseStep, type RecordRules, SOUND_RECORDS, type StepTake } from '../twins/lease-step.js'
 import { LogStep } from '../twins/log-step.js'
 import { leaseStepOf } from './leased-fleet.js'
@@ -47,7 +47,7 @@ export class LeaseRecords {
     this.numbersOf = numbersOf
   }
 
-  lease(encoding: PolicyEncoding, nowUs: number, want: number, least: number): ScriptLease {
+  lease(encoding: PolicyEncoding, nowUs: number, want: number, least: number): StepLease {
     return this.asked(encoding, nowUs, true, (step, others) => {
       const held = this.held.seen(this.holds.total)
       const left = held === 0 ? want : Math.max(0, Math.min(want, step.leasableAt(nowUs) - held))

@@ -1,16 +1,16 @@
 import type { PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
 import type {
   KeyState,
-  ScriptAnswer,
-  ScriptHeld,
-  ScriptLease,
-  ScriptRequest,
-  ScriptVerb,
-} from '../../../sluicegate/dist/shared/steps/script-call.js'
+  StepAnswer,
+  StepHeld,
+  StepLease,
+  StepRequest,
+  StepVerb,
+} from '../../../sluicegate/dist/shared/steps/step-answers.js'
 import type { ComputingStore } from '../../../sluicegate/dist/shared/steps/step-backend.js'
 
 const STANDING: KeyState = { done: true, debt: 0, blockedUs: 0, untilFreeUs: 0, untilNewUs: 0, waitUs: 0 }
-const LEASE: ScriptLease = {
+const LEASE: StepLease = {
   nowUs: 0,
   tokens: 0,
   debt: 0,
@@ -22,8 +22,8 @@ const LEASE: ScriptLease = {
 
 /** What a store was asked, until a test says what came of it. */
 export interface HeldQuestion {
-  readonly verb: ScriptVerb
-  readonly requests: readonly ScriptRequest[]
+  readonly verb: StepVerb
+  readonly requests: readonly StepRequest[]
   /** Equal states of all requests: done, unless it is said otherwise. */
   answer(nowUs?: number, standing?: Partial<KeyState>): void
   fail(error: Error): void
@@ -32,9 +32,9 @@ export interface HeldQuestion {
 /** A store that answers when a test says so, if ever. */
 export class HeldScripts implements ComputingStore {
   readonly asked: HeldQuestion[] = []
-  readonly leases: { readonly encoding: PolicyEncoding; readonly answer: (lease: Partial<ScriptLease>) => void }[] = []
+  readonly leases: { readonly encoding: PolicyEncoding; readonly answer: (lease: Partial<StepLease>) => void }[] = []
 
-  ask(verb: ScriptVerb, requests: readonly ScriptRequest[]): Promise<ScriptAnswer> {
+  ask(verb: StepVerb, requests: readonly StepRequest[]): Promise<StepAnswer> {
     return new Promise((resolve, fail) => {
       const answer: HeldQuestion['answer'] = (nowUs = 0, standing = {}) => {
         resolve({ nowUs, states: requests.map(() => ({ ...STANDING, ...standing })) })
@@ -44,11 +44,11 @@ export class HeldScripts implements ComputingStore {
   }
 
   /** Never answers. */
-  hold(): Promise<ScriptHeld> {
+  hold(): Promise<StepHeld> {
     return new Promise(() => undefined)
   }
 
-  lease(encoding: PolicyEncoding): Promise<ScriptLease> {
+  lease(encoding: PolicyEncoding): Promise<StepLease> {
     return new Promise((resolve) => {
       this.leases.push({ encoding, answer: (lease) => resolve({ ...LEASE, ...lease }) })
     })
@@ -63,7 +63,7 @@ export class HeldScripts implements ComputingStore {
   }
 
   /** Those that were asked this verb. */
-  of(verb: ScriptVerb): readonly HeldQuestion[] {
+  of(verb: StepVerb): readonly HeldQuestion[] {
     return this.asked.filter((question) => question.verb === verb)
   }
 }

@@ -4,7 +4,7 @@ import { emissionOf } from '../../../sluicegate/dist/policy/policy-numbers.js'
 import type { Answer, Backend, LeaseRequest, Operation } from '../../../sluicegate/dist/shared/backend.js'
 import type { PolicyStore } from '../../../sluicegate/dist/shared/open-store.js'
 import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
-import { grantsOf, type ScriptLease } from '../../../sluicegate/dist/shared/steps/script-call.js'
+import { grantsOf, type StepLease } from '../../../sluicegate/dist/shared/steps/step-answers.js'
 import { StoreLanes } from '../../../sluicegate/dist/store/store-lanes.js'
 import { SwapBackend } from '../../../sluicegate/dist/store/swap-backend.js'
 import { TimedStore } from '../../../sluicegate/dist/store/timed-store.js'
@@ -116,7 +116,7 @@ export class SimHome {
   }
 }
 
-function remainingIn({ name, policy }: PolicyEncoding, { debt }: ScriptLease): number {
+function remainingIn({ name, policy }: PolicyEncoding, { debt }: StepLease): number {
   if (name !== 'rate') return Math.max(0, policy.limit - debt)
   const { unitsPerToken, capacity } = emissionOf(policy)
   return Math.max(0, Math.floor((capacity - debt) / unitsPerToken))

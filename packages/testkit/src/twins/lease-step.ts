@@ -1,4 +1,4 @@
-import type { ScriptLease } from '../../../sluicegate/dist/shared/steps/script-call.js'
+import type { StepLease } from '../../../sluicegate/dist/shared/steps/step-answers.js'
 
 /** The result of a take, and the time until the key is full. */
 export interface StepTake {
@@ -7,7 +7,7 @@ export interface StepTake {
 }
 
 /** What was handed out, as `lua/scripts/lease.lua` says it. */
-export type Handed = Pick<ScriptLease, 'tokens' | 'endUs'>
+export type Handed = Pick<StepLease, 'tokens' | 'endUs'>
 
 export const NOTHING: Handed = { tokens: 0, endUs: 0 }
 
@@ -61,7 +61,7 @@ export abstract class LeaseStep {
   }
 
   /** @param _others what else is known of the key. */
-  lease(nowUs: number, want: number, least: number, _others?: readonly LeaseStep[]): ScriptLease {
+  lease(nowUs: number, want: number, least: number, _others?: readonly LeaseStep[]): StepLease {
     this.read(nowUs)
     const debt = this.debtAt(nowUs)
     const handed = this.leased(nowUs, want, least)

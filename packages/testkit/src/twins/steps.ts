@@ -1,4 +1,4 @@
-import type { ScriptLease } from '../../../sluicegate/dist/shared/steps/script-call.js'
+import type { StepLease } from '../../../sluicegate/dist/shared/steps/step-answers.js'
 import { type Handed, LeaseStep, LimitStep, NOTHING, type RecordRules } from './lease-step.js'
 
 const LEAST_TOKENS = 2
@@ -68,7 +68,7 @@ export class RateStep extends LeaseStep {
     return Math.max(0, Math.floor((this.capacity - Math.max(this.debt, this.rules.leftBy(this.lent))) / this.unitsPerToken))
   }
 
-  override lease(nowUs: number, want: number, least: number, others: readonly RateStep[] = []): ScriptLease {
+  override lease(nowUs: number, want: number, least: number, others: readonly RateStep[] = []): StepLease {
     this.read(nowUs)
     const before = this.debt
     this.lends(others)

@@ -22,13 +22,13 @@ import {
   grantsOf,
   heldDecision,
   type KeyState,
-  type ScriptAnswer,
-  type ScriptHeld,
-  type ScriptLease,
-  type ScriptRequest,
-  type ScriptVerb,
+  type StepAnswer,
+  type StepHeld,
+  type StepLease,
+  type StepRequest,
+  type StepVerb,
   waitUsIn,
-} from './script-call.js'
+} from './step-answers.js'
 
 /** The longest wait in a request: unlimited. */
 const ANY_US = Number.MAX_SAFE_INTEGER
@@ -36,18 +36,18 @@ const ANY_US = Number.MAX_SAFE_INTEGER
 /** A store that computes: scripts of Redis, statements of a database. Each call is one atomic step on the store's clock. */
 export interface ComputingStore {
   /** Changes the state of all keys or of none. */
-  ask(verb: ScriptVerb, requests: readonly ScriptRequest[], signal?: CallerSignal): Promise<ScriptAnswer>
+  ask(verb: StepVerb, requests: readonly StepRequest[], signal?: CallerSignal): Promise<StepAnswer>
   /** One step of a hold, on all keys or on none. */
-  hold(encodings: readonly PolicyEncoding[], keys: readonly string[], operation: HoldOperation, signal?: CallerSignal): Promise<ScriptHeld>
-  lease(encoding: PolicyEncoding, key: string, want: number, least: number, signal?: CallerSignal): Promise<ScriptLease>
+  hold(encodings: readonly PolicyEncoding[], keys: readonly string[], operation: HoldOperation, signal?: CallerSignal): Promise<StepHeld>
+  lease(encoding: PolicyEncoding, key: string, want: number, least: number, signal?: CallerSignal): Promise<StepLease>
 }
 
 /** What `giveBack` needs of a reservation: its answer, and the encodings in which it was made. */
 class StepReceipt {
-  readonly answer: ScriptAnswer
+  readonly answer: StepAnswer
   readonly policies: PolicyEncodings
 
-  constructor(answer: ScriptAnswer, policies: PolicyEncodings) {
+  constructor(answer: StepAnswer, policies: PolicyEncodings) {
     this.answer = answer
     this.policies = policies
   }
@@ -59,9 +59,9 @@ class StepReceipt {
  * 1. `execute` makes a request for the key of each policy: encoding, key, amount.
  * 2. The store changes the state of all keys or of none, at its own time, and answers with numbers. Redis runs one script (`lua/`), which
  *    `RedisScripts` sends; PostgreSQL one statement, which `StoreSteps` gathers.
- * 3. `script-call.ts` turns the state of each key into a decision.
+ * 3. `step-answers.ts` turns the state of each key into a decision.
  *
- * `lease` goes the same way with one policy, and `grantsOf` of `script-call.ts`.
+ * `lease` goes the same way with one policy, and `grantsOf` of `step-answers.ts`.
  */
 export class StepBackend implements Backend {
   private readonly store: ComputingStore
@@ -118,7 +118,7 @@ export class StepBackend implements Backend {
     return this.store.lease(encoding, key, want, least, signal).then((lease) => grantOf(lease, least))
   }
 
-  private ask(verb: ScriptVerb, key: Key, tokens: number, signal: CallerSignal | undefined, id?: number): Promise<Answer> {
+  private ask(verb: StepVerb, key: Key, tokens: number, signal: CallerSignal | undefined, id?: number): Promise<Answer> {
     return this.store
       .ask(verb, this.requests(key, tokens, id), signal)
       .then(({ states }) => ({ done: allDone(states), decision: decisionFrom(verb, this.policies, states, tokens) }))
@@ -229,7 +229,7 @@ export class StepBackend implements Backend {
   }
 
   /** `penalize` takes places of a concurrency limit under a permit of its own, which no caller holds. */
-  private requests(key: Key, tokens: number, id?: number, mostUs?: number): ScriptRequest[] {
+  private requests(key: Key, tokens: number, id?: number, mostUs?: number): StepRequest[] {
     const { encodings, isAllOf } = this.policies
     const permit = this.holdsPermits ? this.permitOf(id ?? newOperationId()) : undefined
     if (!isAllOf) return [{ encoding: encodings[0] as PolicyEncoding, key: key as string, tokens, permit, mostUs }]

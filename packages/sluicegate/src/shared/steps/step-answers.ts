@@ -6,10 +6,10 @@ import { emissionOf } from '../../policy/policy-numbers.js'
 import type { OpenHold } from '../backend.js'
 import type { PolicyEncoding, PolicyEncodings } from './policy-encoding.js'
 
-export type ScriptVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'giveBack' | 'release' | 'heartbeat'
+export type StepVerb = 'take' | 'peek' | 'refund' | 'penalize' | 'block' | 'reset' | 'reserve' | 'giveBack' | 'release' | 'heartbeat'
 
 /** The answer to a step of a hold, see `lua/scripts/hold.lua`. */
-export interface ScriptHeld extends ScriptAnswer {
+export interface StepHeld extends StepAnswer {
   readonly nowUs: number
   readonly done: boolean
   readonly rest: number
@@ -25,7 +25,7 @@ export interface ScriptHeld extends ScriptAnswer {
 }
 
 /** A request about the key of one policy. */
-export interface ScriptRequest {
+export interface StepRequest {
   readonly encoding: PolicyEncoding
   readonly key: string
   /** With `block`: microseconds. */
@@ -53,18 +53,18 @@ export interface KeyState {
   readonly held?: number
 }
 
-export interface ScriptAnswer {
+export interface StepAnswer {
   /** The server's time; absent in the answer to an ordinary take. */
   readonly nowUs?: number
   /** For each request. */
   readonly states: readonly KeyState[]
 }
 
-/** The fields of {@link ScriptLease}, as `lua/scripts/lease.lua` documents them. */
+/** The fields of {@link StepLease}, as `lua/scripts/lease.lua` documents them. */
 const LEASE_FIELDS = ['nowUs', 'tokens', 'debt', 'blockedUs', 'untilFreeUs', 'untilNewUs', 'endUs'] as const
 
 /** The answer to a lease. */
-export type ScriptLease = Readonly<Record<(typeof LEASE_FIELDS)[number], number>> & { readonly held?: number }
+export type StepLease = Readonly<Record<(typeof LEASE_FIELDS)[number], number>> & { readonly held?: number }
 
 const ANSWERS = 6
 const HOLD_ANSWERS = 10
@@ -76,7 +76,7 @@ const HOLD_FAULTS = [undefined, 'unknown', 'closed', 'passed', 'beyond'] as cons
  *
  * @throws {StoreError} `OUTAGE` for any other reply.
  */
-export function answerIn(reply: unknown, count: number): ScriptAnswer {
+export function answerIn(reply: unknown, count: number): StepAnswer {
   const isArray = Array.isArray(reply)
   if (count === 1 && !isArray) return { states: [taken(reply, reply)] }
   if (count === 1 && isArray && reply.length === TAKE_ANSWERS) return { states: [taken(reply[0], reply, reply[1], reply[2])] }
@@ -98,7 +98,7 @@ export function answerIn(reply: unknown, count: number): ScriptAnswer {
 }
 
 /** @throws {StoreError} `OUTAGE` for a reply that `lua/scripts/hold.lua` does not give. */
-export function heldIn(reply: unknown, policies: number): ScriptHeld {
+export function heldIn(reply: unknown, policies: number): StepHeld {
   const at = 1 + (ANSWERS + 1) * policies
   if (!Array.isArray(reply) || reply.length !== at + HOLD_ANSWERS) throw notUnderstood(reply)
   const { states, nowUs = 0 } = answerIn(reply.slice(0, at), policies)
@@ -133,10 +133,10 @@ function taken(debt: unknown, reply: unknown, untilFreeUs: unknown = 0, untilNew
 }
 
 /** @throws {StoreError} `OUTAGE` for a reply that `lua/scripts/lease.lua` does not give. */
-export function leaseIn(reply: unknown): ScriptLease {
+export function leaseIn(reply: unknown): StepLease {
   const count = LEASE_FIELDS.length
   if (!Array.isArray(reply) || reply.length < count || reply.length > count + 1) throw notUnderstood(reply)
-  const lease = Object.fromEntries(LEASE_FIELDS.map((field, i) => [field, Number(reply[i])])) as ScriptLease
+  const lease = Object.fromEntries(LEASE_FIELDS.map((field, i) => [field, Number(reply[i])])) as StepLease
   return reply.length > count ? { ...lease, held: Number(reply[count]) } : lease
 }
 
@@ -145,17 +145,12 @@ export function notUnderstood(reply: unknown): StoreError {
 }
 
 /** The decision in a script's answer to a verb with this cost, for each policy and combined. */
-export function decisionFrom(
-  verb: ScriptVerb,
-  { encodings, isAllOf }: PolicyEncodings,
-  states: readonly KeyState[],
-  cost: number,
-): Decision {
+export function decisionFrom(verb: StepVerb, { encodings, isAllOf }: PolicyEncodings, states: readonly KeyState[], cost: number): Decision {
   if (!isAllOf) return partDecision(verb, encodings[0] as PolicyEncoding, states[0] as KeyState, cost)
   return combined(encodings.map((encoding, i) => partDecision(verb, encoding, states[i] as KeyState, cost)))
 }
 
-function partDecision(verb: ScriptVerb, encoding: PolicyEncoding, state: KeyState, cost: number): Decision {
+function partDecision(verb: StepVerb, encoding: PolicyEncoding, state: KeyState, cost: number): Decision {
   const { done, debt, blockedUs } = state
   const decoder = encoding.decoderOf(timesIn(state))
   const seenCost = verb === 'take' || verb === 'peek' || (verb === 'reserve' && !done) ? cost : 1
@@ -172,7 +167,7 @@ function besideHolds(decision: Decision, { held = 0, blockedUs, untilFreeUs, unt
 }
 
 /** The decision in the answer to a step of a hold: of one that was done as after a take, else as of a peek for what it lacks. */
-export function heldDecision({ encodings, isAllOf }: PolicyEncodings, { done, states }: ScriptHeld, cost: number): Decision {
+export function heldDecision({ encodings, isAllOf }: PolicyEncodings, { done, states }: StepHeld, cost: number): Decision {
   const parts = encodings.map((encoding, i) => {
     const state = states[i] as KeyState
     if (done) return partDecision('take', encoding, { ...state, done }, 1)
@@ -194,7 +189,7 @@ function timesIn({ untilFreeUs, untilNewUs, waitUs }: KeyState): CountTimes {
 }
 
 /** Turns the answer to a lease, of which fewer than `least` tokens are useless, into times of single tokens. */
-export type GrantOf = (lease: ScriptLease, least: number) => Grant
+export type GrantOf = (lease: StepLease, least: number) => Grant
 
 /** @param leaseUs the length of a lease. */
 export function grantsOf(encoding: PolicyEncoding, leaseUs: number): GrantOf {
