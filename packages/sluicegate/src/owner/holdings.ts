@@ -28,12 +28,6 @@ interface Lease {
   left: number
 }
 
-/** Tokens of a booking that go back. */
-export interface GivenBack {
-  readonly booking: Booking
-  readonly tokens: number
-}
-
 /** A reservation of a wait. */
 export interface BookedAhead {
   /** Replaced when it is booked anew. */
@@ -80,7 +74,12 @@ export class Holdings {
    *
    * @param policy the one in force: nothing comes back of what was leased under another.
    */
-  takeBack(id: unknown, tokens: number, cost: number, policy: Policy): (GivenBack & { readonly part: number }) | undefined {
+  takeBack(
+    id: unknown,
+    tokens: number,
+    cost: number,
+    policy: Policy,
+  ): { readonly booking: Booking; readonly tokens: number; readonly part: number } | undefined {
     const { booking, lease } = this.byId.get(id) ?? {}
     if (booking === undefined || lease === undefined || lease.policy !== policy) return undefined
     const back = Math.min(tokens, lease.left)

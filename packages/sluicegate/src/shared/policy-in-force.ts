@@ -1,8 +1,5 @@
-import type { Decision } from '../decision/decision.js'
-import { holdsPermits } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
-import type { Key } from '../limiter.js'
 import { checkChange } from '../policy/checked-policy.js'
 import { pairedPolicies } from '../policy/paired-policies.js'
 import { changedPolicy, type Policy, policiesOf } from '../policy/policy.js'
@@ -13,7 +10,6 @@ import type { CrossSlotBackend } from './calls/cross-slot-backend.js'
 import { GuardedBackend } from './calls/guarded-backend.js'
 import { FallbackBackend } from './outage/fallback-backend.js'
 import type { Outage } from './outage/outage.js'
-import { SharedPermit } from './shared-permit.js'
 import type { LateAnswers } from './takes/late-answers.js'
 import { LeaseTable } from './takes/lease-table.js'
 import { LeasedAllOf } from './takes/leased-all-of.js'
@@ -121,19 +117,6 @@ function leasesOver(backend: Backend, base: SharedBase, inForce: PolicyInForce, 
   const tables = policies.map((each, part) => new LeaseTable({ policy: each, backend, part, clock, horizonMs, maxKeys, charged, answered }))
   const parts = { inForce, guard, clock }
   return policy.policies === undefined ? new SingleLeasedTakes(tables[0] as LeaseTable, parts) : new LeasedAllOf(tables, parts)
-}
-
-/**
- * What operation `id` took, as its holder sees it: under a policy with permits a permit, which the backend knows by that id. A decision of
- * an outage is a permit already.
- */
-export function withPermit(
-  { policy, backend }: UnderPolicy,
-  decision: Decision,
-  { key, cost, id }: { readonly key: Key; readonly cost: number; readonly id: number },
-): Decision {
-  if (!holdsPermits(policy) || decision instanceof SharedPermit) return decision
-  return new SharedPermit(decision, (verb) => backend.execute({ verb, key, cost, id }).then(({ done }) => done))
 }
 
 /**

@@ -1,6 +1,9 @@
 import type { Decision } from '../decision/decision.js'
-import { emptyPermit, type Permit, PermitDecision } from '../decision/permit.js'
+import { emptyPermit, holdsPermits, type Permit, PermitDecision } from '../decision/permit.js'
 import { droppable } from '../dropped-promise.js'
+import type { Key } from '../limiter.js'
+import type { Policy } from '../policy/policy.js'
+import type { Backend } from './backend.js'
 
 /** A permit that the backend holds. Of a denied decision it holds nothing. */
 export class SharedPermit extends PermitDecision implements Permit<'later'> {
@@ -55,4 +58,17 @@ export class SharedPermit extends PermitDecision implements Permit<'later'> {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release()
   }
+}
+
+/**
+ * What operation `id` took, as its holder sees it: under a policy with permits a permit, which the backend knows by that id. A decision of
+ * an outage is a permit already.
+ */
+export function withPermit(
+  { policy, backend }: { readonly policy: Policy; readonly backend: Backend },
+  decision: Decision,
+  { key, cost, id }: { readonly key: Key; readonly cost: number; readonly id: number },
+): Decision {
+  if (!holdsPermits(policy) || decision instanceof SharedPermit) return decision
+  return new SharedPermit(decision, (verb) => backend.execute({ verb, key, cost, id }).then(({ done }) => done))
 }

@@ -4,7 +4,6 @@ import { high, low } from '../memory/fingerprint.js'
 import type { MemoryBooking } from '../memory/memory-bookings.js'
 import type { MemoryLimiter } from '../memory/memory-limiter.js'
 import { newMemoryLimiter } from '../memory/memory-limiters.js'
-import type { GivenBack } from '../owner/holdings.js'
 import { keepRoomForLeases, leasedFrom, type MemoryLease, policyUnderLease, tokensForLease, windowEndUs } from '../owner/memory-lease.js'
 import { limitersOf, type OwnedLimiter } from '../owner/owned-policy.js'
 import { isRate, type Policy, policiesOf } from '../policy/policy.js'
@@ -366,7 +365,7 @@ export class KeySession {
     return { tokens: 0, endUs: 0, untilFreeUs: retryAfterMs * 1000, blockedUs: 0, remaining, untilNewUs: resetAfterMs * 1000 }
   }
 
-  giveBackLeased({ booking, tokens }: GivenBack): void {
+  giveBackLeased(booking: Booking, tokens: number): void {
     this.limiter.giveBack(booking, tokens)
   }
 

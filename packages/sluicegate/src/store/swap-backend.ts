@@ -115,7 +115,7 @@ export class SwapBackend implements Backend {
     if (!this.areShared) {
       const back = this.granted.takeBack(grantId, tokens, cost, this.policy)
       if (back === undefined) return Promise.resolve({ done: false })
-      run = (session) => session.giveBackLeased(back)
+      run = (session) => session.giveBackLeased(back.booking, back.tokens)
     }
     return this.inLane([this.keyOf(part, key)], this.sessionOf(this.policies.length === 1 ? undefined : part), {
       signal: undefined,

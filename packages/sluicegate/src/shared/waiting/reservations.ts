@@ -6,8 +6,8 @@ import { surelyUs } from '../../lease/leasing.js'
 import type { Key } from '../../limiter.js'
 import type { Policy } from '../../policy/policy.js'
 import { type Answer, decisionOf, giveAllBack, newOperationId, passed, type Reserved, reservedBy } from '../backend.js'
-import { type PolicyInForce, withPermit } from '../policy-in-force.js'
-import { SharedPermit } from '../shared-permit.js'
+import type { PolicyInForce } from '../policy-in-force.js'
+import { SharedPermit, withPermit } from '../shared-permit.js'
 
 /** Tokens reserved at the backend of the policy in force, and what their taker gets when their time has come. */
 export class Reservations {
