@@ -35,30 +35,40 @@ export function endSpending(): void {
   return verb == TAKE || verb == PEEK || verb == RESERVE || isSpending
 }
 
+// Where the hold is in the ring last read, 0 when it has ended, and what is in that slot.
+let sum: usize = 0
+let there: u64 = 0
+
+function findHold(): void {
+  sum = ofRest > 0 && isOfRing(ofRing) ? sumOf(ofEndUs) : 0
+  there = sum == 0 ? 0 : resolved(sum)
+}
+
 /** Whether a take is of what its own hold still has: then it does not depend on what others hold, and no more of the ring is read. */
 export function isWithinHold(verb: i32, entry: usize, tokens: i64, nowUs: i64): bool {
   if (!isSpending || verb != TAKE || tokens > ofRest || !readRingHead(entry, nowUs)) return false
-  const sum = sumOfHold()
-  return sum != 0 && tokens <= <i64>resolved(sum)
+  findHold()
+  return tokens <= <i64>there
 }
 
-/** The sum in which the hold is, in the ring last read; 0 when it has ended. */
-@inline function sumOfHold(): usize {
-  return ofRest > 0 && isOfRing(ofRing) ? sumOf(ofEndUs) : 0
+/** Such a take, as `change` in cas-loop.ts returns it. It was granted before: whatever the key owes by now. */
+export function spendWithinHold(entry: usize, state: u64, value: u64, us: i64, tokens: i64): f64 {
+  const next = stepped(PENALIZE, false, entry, value, us, weight(PENALIZE, tokens), 0)
+  const answer = <f64>debt
+  const todo = replaceWithRing(entry, state, next, isChange(value, next), tokens)
+  return todo == 0 ? answer : todo
 }
 
-/** Applies the verb, and returns as `change` in cas-loop.ts does; HELD stands beside what was answered. */
+/** Applies any other verb; HELD stands beside what was answered. */
 export function changeBesideHolds(verb: i32, entry: usize, state: u64, value: u64, us: i64, tokens: i64, bound: i64): f64 {
   let step = verb
   let others = held
   let freed: i64 = 0
-  let sum: usize = 0
   if (isSpending) {
-    sum = sumOfHold()
-    const rest = sum == 0 ? 0 : min<i64>(ofRest, <i64>resolved(sum))
+    findHold()
+    const rest = min<i64>(ofRest, <i64>there)
     others -= rest
     freed = verb == TAKE && tokens <= rest ? tokens : rest
-    // It was granted before: whatever the key owes by now.
     if (tokens <= rest) step = PENALIZE
   } else if (verb == RESERVE && held > 0) {
     // Nothing is reserved ahead of holds.
@@ -74,7 +84,7 @@ export function changeBesideHolds(verb: i32, entry: usize, state: u64, value: u6
     return besides(verb == TAKE || verb == RESERVE ? -1.0 - <f64>debt : <f64>debt)
   }
   const answer = <f64>debt
-  const todo = replaceWithRing(entry, state, next, isSwap, sum, freed)
+  const todo = replaceWithRing(entry, state, next, isSwap, freed)
   return todo == 0 ? besides(answer) : todo
 }
 
@@ -83,7 +93,7 @@ export function changeBesideHolds(verb: i32, entry: usize, state: u64, value: u6
 }
 
 /** Swaps the state, the ring word, and what has left the hold; or stages all. Returns as `replaceState` does. */
-function replaceWithRing(entry: usize, state: u64, next: u64, isSwap: bool, sum: usize, freed: i64): f64 {
+function replaceWithRing(entry: usize, state: u64, next: u64, isSwap: bool, freed: i64): f64 {
   const alone = staging == 0
   const descriptor = alone ? openDescriptor() : staging
   if (descriptor == 0) return RETRY
@@ -91,10 +101,7 @@ function replaceWithRing(entry: usize, state: u64, next: u64, isSwap: bool, sum:
   let todo = isSwap ? replaceState(entry, state, next, stride != 0) : 0
   if (todo == 0) {
     addWord(descriptor, ringWordOf(entry), ringWord, freed > 0 ? nextVersion(ringWord) : ringWord)
-    if (freed > 0) {
-      const tokens = resolved(sum)
-      addWord(descriptor, sum, tokens, tokens - <u64>freed)
-    }
+    if (freed > 0) addWord(descriptor, sum, there, there - <u64>freed)
   }
   if (!alone) return todo
   stageIn(0)

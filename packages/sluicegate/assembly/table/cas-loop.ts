@@ -12,7 +12,7 @@ import { changePermits } from "../algorithms/permits"
 import { resetWithPrevious } from "../algorithms/previous-count"
 import { boundOf, weight } from "../algorithms/rate"
 import { CALL, CANCEL, PEEK, RESERVE, RESET, TAKE } from "../algorithms/verbs"
-import { changeBesideHolds, isWithinHold, seesHolds } from "./beside-holds"
+import { changeBesideHolds, isWithinHold, seesHolds, spendWithinHold } from "./beside-holds"
 import { evict } from "./claim"
 import { insert } from "./insert"
 import { migrate } from "./migrate"
@@ -83,7 +83,8 @@ function changeResident(verb: i32, fingerprint: u64, entry: usize, tokens: i64, 
   if (encoding == CONCURRENCY && !ofBan && isAncient(value, us)) return evict(entry, state) ? AGAIN : RETRY
   if (encoding == CONCURRENCY && !ofBan) return changePermits(verb, entry, state, value, us, tokens)
   if (isHeld(state) && seesHolds(verb)) {
-    const todo = isWithinHold(verb, entry, tokens, nowUs) ? 0 : tidied(entry, state, nowUs)
+    if (isWithinHold(verb, entry, tokens, nowUs)) return spendWithinHold(entry, state, value, us, tokens)
+    const todo = tidied(entry, state, nowUs)
     return todo == 0 ? changeBesideHolds(verb, entry, state, value, us, tokens, bound) : todo
   }
   const step = verb == CANCEL && generation != cancelledGeneration ? PEEK : verb

@@ -47,6 +47,8 @@ export class HeldAccounts {
   private readonly accounts: readonly Account[]
   private readonly ttlUs: number
   private readonly widthUs: number
+  /** Until then {@link renew} has nothing to do. */
+  private dueUs = 0
 
   constructor(holders: readonly MemoryDecisions[], keys: readonly HashedKey[], ttlUs: number) {
     this.accounts = keys.map((key, i) => new Account(holders[i] as MemoryDecisions, key))
@@ -164,15 +166,19 @@ export class HeldAccounts {
 
   /** Holds what is left for another ttl. */
   renew(us: number): void {
-    const { accounts, ttlUs } = this
-    for (let i = 0; i < accounts.length; i++) {
-      const account = accounts[i] as Account
-      if (account.rest === 0 || us + ttlUs <= account.endUs) continue
-      const { decisions, low, high, rest, endUs, ring } = account
-      const renewedUs = decisions.opened.core.renewHold(low, high, us, rest, endUs, endOf(us, ttlUs, this.widthUs), ring)
-      if (renewedUs > 0) account.endUs = renewedUs
-      else if (renewedUs === 0) account.rest = 0
+    if (us <= this.dueUs) return
+    this.dueUs = Number.POSITIVE_INFINITY
+    for (const account of this.accounts) {
+      if (account.rest > 0 && us + this.ttlUs > account.endUs) this.renewOf(account, us)
+      if (account.rest > 0) this.dueUs = Math.min(this.dueUs, account.endUs - this.ttlUs)
     }
+  }
+
+  private renewOf(account: Account, us: number): void {
+    const { decisions, low, high, rest, endUs, ring } = account
+    const renewedUs = decisions.opened.core.renewHold(low, high, us, rest, endUs, endOf(us, this.ttlUs, this.widthUs), ring)
+    if (renewedUs > 0) account.endUs = renewedUs
+    else if (renewedUs === 0) account.rest = 0
   }
 
   private get first(): Account {
@@ -181,6 +187,7 @@ export class HeldAccounts {
 
   private noteRest(tokens: number): undefined {
     for (const account of this.accounts) account.rest = tokens
+    this.dueUs = 0
   }
 
   /** Finds a place for the end of the hold in each part. Otherwise what is answered where key or ring find no room. */
