@@ -10,6 +10,8 @@ import { AHEAD_US, type HoldStep, type WorkPlace } from './work-place.js'
 const LOW_SHARE = 0.1
 /** How long a hold has at least to last at the store, in ttls: what was spent is reported after one, and has to come in time. */
 const LEAST_TTLS = 1.25
+/** Beyond its hold it is granted less ahead: others need what is free. */
+const BEYOND_US = AHEAD_US / 4
 /** For the pace of clocks. */
 const PACE = 0.999
 
@@ -298,7 +300,7 @@ export class SharedWork implements Work<'later'>, Alert {
     const us = this.shared.ticker.read()
     if (this.spend(cost, us)) return true
     if (this.isOut()) return this.without(cost)
-    const ahead = Math.min(Math.max(this.ahead(us), this.outside?.held ?? 0), this.request.most - this.used)
+    const ahead = Math.min(Math.max(this.ahead(us, BEYOND_US), this.outside?.held ?? 0), this.request.most - this.used)
     const answer = await this.moved(Math.max(cost, ahead), cost)
     if (answer === undefined) return this.without(cost)
     this.endOutside()
@@ -389,9 +391,9 @@ export class SharedWork implements Work<'later'>, Alert {
   }
 
   /** Tokens for the pieces of the next while, at the pace of those before. */
-  private ahead(us: number): number {
+  private ahead(us: number, forUs = AHEAD_US): number {
     const ranUs = Math.max(us - this.beganUs, AHEAD_US / 8)
-    return Math.max(1, Math.ceil((this.used * AHEAD_US) / ranUs))
+    return Math.max(1, Math.ceil((this.used * forUs) / ranUs))
   }
 
   private watch(forUs = this.request.ttlUs): void {

@@ -67,3 +67,17 @@ test('a piece that is spent while a report is under way is of the grant that com
   assert.equal(await third, true)
   assert.deepEqual([work.used, work.held], [4, 6])
 })
+
+test('beyond its hold work has what it spends in a second granted, and others find the rest', async (t) => {
+  const clock = manualClock(1_789_002_000_000)
+  const policy = fixedWindow({ limit: 1_000, window: '1h' })
+  const limiter = createLimiter(policy, { store: casStore(memoryStore({ clock })), clock, mode: 'exact', outage: 'closed' })
+  t.after(() => limiter.close())
+  const work = await limiter.open('ada', { expect: 10 })
+  for (let most = 0; work.used < 400; most = Math.max(most, work.held)) {
+    assert.equal(await work.add(1), true)
+    assert.ok(most <= 51, `${most} are held`)
+    clock.advance(20)
+    await turns(2)
+  }
+})

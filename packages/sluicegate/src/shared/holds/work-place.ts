@@ -17,7 +17,7 @@ const FIRST_SHARE = 0.3
 /** What was spent counts for so much less with each work that closes. */
 const PACE_KEPT = 0.97
 /** Pieces of so long are granted at once. */
-export const AHEAD_US = 2_000_000
+export const AHEAD_US = 4_000_000
 
 /** What all open work of one limiter over a store has in common. */
 export class WorkPlace {
