@@ -37,10 +37,8 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
       group('createLimiter', 'LimiterOptions', 'limiter.ts', 'memory.md', {
         links: {
           hotKeys: 'memory.md#watching',
-          queue: 'queue.md',
           policyFor: 'exceptions.md#another-policy-for-some-keys',
           policies: 'exceptions.md#another-policy-for-some-keys',
-          plans: 'exceptions.md#another-policy-for-some-keys',
           overrides: 'exceptions.md#policies-of-single-keys',
           banAfter: 'exceptions.md#ban-after-repeated-denials',
           allow: 'exceptions.md#allow-and-deny-lists',
@@ -48,10 +46,12 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
           shadow: 'exceptions.md#shadow-see-what-would-be-denied',
         },
         also: {
-          maxKeys: 'createRateTable, serveLimiter',
+          maxKeys: 'createRateTable, serveLimiter, limiterObject, limitedFetch',
           onFull: 'serveLimiter, limiterObject',
           hotKeys: 'createRateTable',
           overrides: 'serveLimiter',
+          policyFor: 'limitedFetch',
+          shadow: 'rateLimit',
         },
       }),
       group('createLimiter, createQueue, limitedFetch, createLedger', 'TurnOptions', 'arguments.ts', 'waiting.md', {
@@ -77,10 +77,16 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
           mode: 'shared.md#leased-or-exact',
           lease: 'shared.md#leased-or-exact',
           outage: 'outages.md',
-          localShare: 'outages.md#the-share-of-a-process',
+          share: 'outages.md#the-share-of-a-process',
           timeout: 'outages.md',
         },
-        also: { mode: 'serveLimiter, limiterObject', lease: 'serveLimiter, limiterObject', timeout: 'region' },
+        also: {
+          mode: 'serveLimiter, limiterObject',
+          lease: 'serveLimiter, limiterObject',
+          timeout: 'region',
+          share: 'region',
+          store: 'rateLimit',
+        },
         omit: ['overrides'],
       }),
       group('redis, postgres, casStore', 'StoreOptions', 'shared/store.ts', 'shared.md'),
@@ -92,15 +98,17 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
       group('serveLimiter', 'ServeOptions', 'cluster/serve-limiter.ts', 'cluster.md', { prelude: 'const limiter = createLimiter(policy)' }),
       group('region', 'RegionOptions', 'regions/region-options.ts', 'regions.md'),
       group('durableObjects', 'DurableObjectsOptions', 'durable-objects/durable-objects.ts', 'edge.md'),
-      group('limiterObject', 'LimiterObjectOptions', 'durable-objects/limiter-object.ts', 'edge.md'),
     ],
   },
   {
     title: 'Queues',
-    about: '`limiter.queue(options)` and the option `queue` take those of `createQueue` but `clock`, `wrap` those of `run` too.',
+    about: '`run` and `wrap` of a limiter have a queue with the defaults. `wrap` takes the options of `run`, too.',
     groups: [
-      group('createQueue', 'QueueOptions', 'queue/queue-options.ts', 'queue.md'),
-      group('run', 'RunOptions', 'queue/queue-options.ts', 'queue.md', { omit: ['cost'], also: { timeout: 'createQueue' } }),
+      group('createQueue', 'QueueOptions', 'queue/queue-options.ts', 'queue.md', { also: { concurrency: 'limitedFetch' } }),
+      group('run', 'RunOptions', 'queue/queue-options.ts', 'queue.md', {
+        omit: ['cost'],
+        also: { timeout: 'createQueue', priority: 'limitedFetch' },
+      }),
       group('wrap', 'WrapOptions', 'queue/queue-options.ts', 'queue.md'),
     ],
   },
@@ -109,9 +117,9 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
     about: '`rateLimit` of every framework, and the options of its parts.',
     groups: [
       group('rateLimit', 'LimitOptions', 'middleware/middleware-options.ts', 'frameworks.md', {
+        omit: ['store'],
         links: {
           key: 'keys.md',
-          unit: 'headers.md',
           policy: 'frameworks.md#a-policy-for-each-request',
           slowDown: 'frameworks.md#slow-down',
         },
@@ -123,14 +131,11 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
         prelude:
           "const { rateLimit } = await import('sluicegate/fastify'); const { default: fastify } = await import('fastify'); const app = fastify()",
       }),
-      group('rateLimit in Hono', 'AddressOption', 'adapters/hono.ts', 'frameworks.md#hono', {
+      group('rateLimit in Hono and for Fetch', 'AddressOption', 'adapters/hono.ts', 'frameworks.md#hono', {
         prelude: "const { rateLimit } = await import('sluicegate/hono')",
       }),
-      group('rateLimit for Fetch', 'AddressOption', 'adapters/fetch.ts', 'frameworks.md#elsewhere', {
-        prelude: "const { rateLimit } = await import('sluicegate/fetch')",
-      }),
       group('slowDown', 'SlowDownOptions', 'slow-down.ts', 'frameworks.md#slow-down'),
-      group('headers', 'HeaderOptions', 'headers/header-writer.ts', 'headers.md'),
+      group('headers', 'HeaderOptions', 'headers/header-writer.ts', 'headers.md', { also: { unit: 'rateLimit' } }),
       group('address', 'AddressOptions', 'keys/address.ts', 'keys.md'),
       group('apiKey', 'ApiKeyOptions', 'keys/readers.ts', 'keys.md'),
       group('readers of keys', 'ReaderOptions', 'keys/key-reader.ts', 'keys.md'),
@@ -139,7 +144,11 @@ export const OPTION_SECTIONS: readonly { readonly title: string; readonly about:
   {
     title: 'Outbound',
     about: '`limited`, the interceptor for undici, takes the same options as `limitedFetch`.',
-    groups: [group('limitedFetch', 'OutboundOptions', 'outbound/outbound-options.ts', 'outbound.md')],
+    groups: [
+      group('limitedFetch', 'OutboundOptions', 'outbound/outbound-options.ts', 'outbound.md', {
+        omit: ['policyFor', 'priority', 'concurrency', 'maxKeys'],
+      }),
+    ],
   },
 ]
 

@@ -45,7 +45,8 @@ export function missingOf({ what, byDefault, example, ...option }: DocumentedOpt
 export function optionsPage(): string {
   const options = libraryOptions()
   const sections = OPTION_SECTIONS.map(({ title, about, groups }) => {
-    const entries = options.filter(({ group }) => groups.includes(group)).map(libraryEntry)
+    const own = options.filter(({ group }) => groups.includes(group))
+    const entries = own.map((option, i) => libraryEntry(option, own[i - 1]?.example))
     return [`## ${title}`, about, ...entries].join('\n\n')
   })
   const config = ['## Configuration file of the service', CONFIG_ABOUT, ...alike(configOptions()).map(configEntry)].join('\n\n')
@@ -54,19 +55,19 @@ export function optionsPage(): string {
 
 const HEAD = `# Options
 
-Every option with its type, its default, which links to the page that explains it, and an example. \`npm run api\` writes this page from
-docstrings and the schema of the configuration file.`
+Every option with its type, an example, and its default, which links to the page that explains it. \`npm run api\` writes this page.`
 const CONFIG_ABOUT = `An option of the command line comes first, then its environment variable, then this file. An example shows the last
 level: \`drain: 15s\` of \`stop.drain\` is \`stop: { drain: 15s }\` in the file. The schema for editors is [\`sluicegate.json\`](tiers.md#in-an-editor).`
 
-function libraryEntry({ group, name, type, what, byDefault, example }: DocumentedOption): string {
+/** @param before the example above, which is not written again. */
+function libraryEntry({ group, name, type, what, byDefault, example }: DocumentedOption, before?: string): string {
   const link = group.links?.[name] ?? group.link
   const also = group.also?.[name]
   return [
     `### ${group.of}${also === undefined ? '' : `, ${also}`}: ${name}`,
     about(`\`${type}\``, byDefault, link),
     what,
-    `\`${example}\``,
+    ...(example === before ? [] : [`\`${example}\``]),
   ].join('\n\n')
 }
 
@@ -105,7 +106,7 @@ function optionsOf(group: OptionGroup): DocumentedOption[] {
   if (found === undefined) throw new Error(`${path} has no interface ${group.interface}`)
   return found.members.filter(ts.isPropertySignature).flatMap((member) => {
     const name = member.name.getText(source)
-    if (group.omit?.includes(name)) return []
+    if (group.omit?.includes(name) || ts.getJSDocTags(member).some(({ tagName }) => tagName.text === 'internal')) return []
     const tag = (wanted: string): string => {
       const comment = ts.getJSDocTags(member).find(({ tagName }) => tagName.text === wanted)?.comment
       return plain(ts.getTextOfJSDocComment(comment))

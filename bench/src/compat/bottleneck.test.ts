@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { allOf, concurrency, createLimiter, fixedWindow, gcra, tokenBucket } from 'sluicegate'
+import { allOf, concurrency, createLimiter, createQueue, fixedWindow, gcra, tokenBucket } from 'sluicegate'
 import { until } from 'sluicegate-testkit'
 import { requireRival } from '../rivals.js'
 
@@ -100,11 +100,12 @@ test('maxConcurrent with priorities: the same order, with the sign turned round'
   const priorities = [5, 9, 0, 4, 5]
   const [theirs, ours] = [new Outcomes(), new Outcomes()]
   const bottleneck = new Bottleneck({ maxConcurrent: 1 })
-  using limiter = createLimiter(FREELY, { queue: { concurrency: 1 } })
-  const busy = await occupied(bottleneck, (job) => limiter.run('service', job))
+  using limiter = createLimiter(FREELY)
+  const queue = createQueue(limiter, { concurrency: 1 })
+  const busy = await occupied(bottleneck, (job) => queue.run('service', job))
   const runs = [
     ...names.map((name, i) => theirs.of(name, bottleneck.schedule({ priority: priorities[i] }, theirs.job(name)))),
-    ...names.map((name, i) => ours.of(name, limiter.run('service', ours.job(name), { priority: 5 - (priorities[i] as number) }))),
+    ...names.map((name, i) => ours.of(name, queue.run('service', ours.job(name), { priority: 5 - (priorities[i] as number) }))),
   ]
   await busy.end()
   await Promise.all(runs)
@@ -126,13 +127,14 @@ for (const [strategy, overflow] of [
     test(`highWater: ${strategy} keeps and drops what ${overflow} does, at priorities ${priorities}`, async () => {
       const [theirs, ours] = [new Outcomes(), new Outcomes()]
       const bottleneck = new Bottleneck({ maxConcurrent: 1, highWater: 2, strategy: Bottleneck.strategy[strategy] })
-      using limiter = createLimiter(FREELY, { queue: { concurrency: 1, maxWaiting: 2, overflow } })
-      const busy = await occupied(bottleneck, (job) => limiter.run('service', job))
+      using limiter = createLimiter(FREELY)
+      const queue = createQueue(limiter, { concurrency: 1, maxWaiting: 2, overflow })
+      const busy = await occupied(bottleneck, (job) => queue.run('service', job))
       const all = (outcomes: Outcomes, run: (job: Job, priority: number) => Promise<unknown>): Promise<unknown> =>
         Promise.all(priorities.map((priority, i) => outcomes.of(`job ${i}`, run(outcomes.job(`job ${i}`), priority))))
       const runs = [
         all(theirs, (job, priority) => bottleneck.schedule({ priority }, job)),
-        all(ours, (job, priority) => limiter.run('service', job, { priority: -priority })),
+        all(ours, (job, priority) => queue.run('service', job, { priority: -priority })),
       ]
       await busy.end()
       await Promise.all(runs)
@@ -144,12 +146,13 @@ for (const [strategy, overflow] of [
 test('expiration: a job that runs too long fails, and the next one starts', async () => {
   const [theirs, ours] = [new Outcomes(), new Outcomes()]
   const bottleneck = new Bottleneck({ maxConcurrent: 1 })
-  using limiter = createLimiter(FREELY, { queue: { concurrency: 1 } })
+  using limiter = createLimiter(FREELY)
+  const queue = createQueue(limiter, { concurrency: 1 })
   await Promise.all([
     theirs.of('long', bottleneck.schedule({ expiration: 30 }, theirs.job('long', 300))),
     theirs.of('next', bottleneck.schedule(theirs.job('next'))),
-    ours.of('long', limiter.run('service', ours.job('long', 300), { timeout: 30 })),
-    ours.of('next', limiter.run('service', ours.job('next'))),
+    ours.of('long', queue.run('service', ours.job('long', 300), { timeout: 30 })),
+    ours.of('next', queue.run('service', ours.job('next'))),
   ])
   assert.deepEqual(ours, theirs)
   assert.deepEqual(ours.ended, { long: 'failed', next: 'done' })
@@ -205,8 +208,9 @@ test('wrap: arguments, results and errors go through', async () => {
     return a + b
   }
   const bottleneck = new Bottleneck({ maxConcurrent: 1 })
-  using limiter = createLimiter(FREELY, { queue: { concurrency: 1 } })
-  for (const wrapped of [bottleneck.wrap(add), limiter.wrap(add)]) {
+  using limiter = createLimiter(FREELY)
+  const queue = createQueue(limiter, { concurrency: 1 })
+  for (const wrapped of [bottleneck.wrap(add), queue.wrap(add)]) {
     assert.equal(await wrapped(1, 2), 3)
     await assert.rejects(wrapped(-1, 2), RangeError)
   }
@@ -231,17 +235,19 @@ test('a group: each key has its own limit', async () => {
 test('p-queue: concurrency, priority, pause and start, onIdle', async () => {
   const [theirs, ours] = [new Outcomes(), new Outcomes()]
   const queue = new PQueue({ concurrency: 2, autoStart: false })
-  using limiter = createLimiter(FREELY, { queue: { concurrency: 2, paused: true } })
+  using limiter = createLimiter(FREELY)
+  const jobs = createQueue(limiter, { concurrency: 2 })
+  jobs.pause()
   const priorities = [0, 0, 2, 1, 0]
   for (const [i, priority] of priorities.entries()) {
     void theirs.of(`${i}`, queue.add(theirs.job(`${i}`), { priority }))
-    void ours.of(`${i}`, limiter.run('service', ours.job(`${i}`), { priority }))
+    void ours.of(`${i}`, jobs.run('service', ours.job(`${i}`), { priority }))
   }
   await pause(20)
   assert.deepEqual([theirs.started, ours.started], [[], []])
   queue.start()
-  limiter.queue.resume()
-  await Promise.all([queue.onIdle(), limiter.queue.onIdle()])
+  jobs.resume()
+  await Promise.all([queue.onIdle(), jobs.onIdle()])
   await pause(5)
   assert.deepEqual(ours, theirs)
   assert.deepEqual(ours.started, ['2', '3', '0', '1', '4'])

@@ -87,7 +87,7 @@ async function overPostgres({ url, driver, clock: own, form }: Extract<NodeStart
     if (form === 'steps') return postgresStore(client, { table: TABLE, ...(prefix && { prefix }) })
     return casStore(swapping(postgresCasStore({ client, table: TABLE })), prefix === undefined ? {} : { prefix })
   }
-  const rated = { ...common, localShare: LOCAL_SHARE } as const
+  const rated = { ...common, share: LOCAL_SHARE } as const
   const exactly = { ...common, mode: 'exact', outage: 'closed' } as const
   const exact = createLimiter(rate, { ...rated, store: storeOf('exact'), mode: 'exact' })
   const leased = createLimiter(rate, { ...rated, store: storeOf('leased') })

@@ -58,7 +58,7 @@ function mixedSubject(
     const { client } = clients[i % clients.length] as OpenClient
     return createLimiter(policyOf(version), {
       store: redis(client, { prefix: name }),
-      localShare: LOCAL_SHARE,
+      share: LOCAL_SHARE,
       timeout: TIMEOUT_MS,
       ...options,
     })

@@ -20,7 +20,7 @@ export function subjectsOn(clients: readonly OpenClient[], keys: readonly string
       const limiter = createLimiter(policy, {
         store: redis(client, { prefix: `${name} ${mode}` }),
         mode,
-        localShare: LOCAL_SHARE,
+        share: LOCAL_SHARE,
         timeout: TIMEOUT_MS,
       })
       const load = new FleetLoad(limiter, { keys, callers: 3 * keys.length, restMs: 5 })

@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { PolicyError } from 'sluicegate'
-import { type ModelPrice, type PriceTable, prices } from 'sluicegate/prices'
+import { type PriceTable, prices } from 'sluicegate/prices'
 import { ConfigError, type Fault, fileError } from './fault.js'
 import { choice, integer, option, text, valuesOf } from './option.js'
 import { parseYaml } from './parse-yaml.js'
@@ -78,7 +78,7 @@ export function readPriceFile(file: string): PriceTable {
   const section = whole.section('models')
   const names = section.names()
   if (names.length > MAX_MODELS) whole.fault('models', `has ${names.length} models, and ${MAX_MODELS} are the most`)
-  const models: [string, ModelPrice][] = []
+  const models: [string, PriceTable['models'][string]][] = []
   for (const name of names) {
     const model = section.section(name)
     const { input, output, cached } = valuesOf(model, MODEL_PRICE)

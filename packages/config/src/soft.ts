@@ -1,5 +1,8 @@
-import type { SoftThreshold } from 'sluicegate'
+import type { LimiterOptions } from 'sluicegate'
 import { type Kind, option } from './option.js'
+
+/** A part of what may be spent at once, such as `80%`. */
+type SoftThreshold = Extract<LimiterOptions['soft'], readonly unknown[]>[number]
 
 /** Soft limits by the name of the policy, or of its level. */
 export type SoftLimits = ReadonlyMap<string, readonly SoftThreshold[]>

@@ -72,7 +72,7 @@ export interface TurnOptions {
   readonly clock?: Clock
   /**
    * Callers that may be in `wait` at once in this thread, jobs of a queue that may wait, requests that may wait for one key of `limitedFetch`,
-   * records that wait for the sink of a ledger: 0 to 1,000,000. With 0 a caller has its turn at once or not at all. What happens to one more: see the page.
+   * records that wait for the sink of a ledger: 0 to 1,000,000. With 0 a caller has its turn at once or not at all.
    *
    * @defaultValue `10_000`
    * @example createLimiter(policy, { maxWaiting: 100 })

@@ -13,7 +13,7 @@ import { attachedMemoryLimiter, type NewMemory, newMemoryLimiter, optionsIn, res
 import type { Snapshot } from './memory/snapshot/snapshot.js'
 import { asGiven, checkInteger, checkOptions } from './options/option-checks.js'
 import type { WithOverrides } from './overrides.js'
-import { checkedPlans, planFor, requireNoPermitPlans } from './plan-options.js'
+import { checkedPlans, type PolicyOfKey, planFor, policyOfKey, requireNoPermitPlans } from './plan-options.js'
 import { checkedPolicy } from './policy/checked-policy.js'
 import type { Policy } from './policy/policy.js'
 import { withQueue } from './queue/create-queue.js'
@@ -36,10 +36,8 @@ const OPTIONS: readonly string[] = [
   'onFull',
   'hotKeys',
   'maxWaiting',
-  'queue',
   'policyFor',
   'policies',
-  'plans',
   'overrides',
   'banAfter',
   'allow',
@@ -49,15 +47,14 @@ const OPTIONS: readonly string[] = [
   'onSoft',
   'ledger',
 ]
-const ATTACH_OPTIONS: readonly string[] = ['clock', 'hotKeys', 'maxWaiting', 'queue', 'policyFor', 'banAfter', 'allow', 'deny', 'shadow']
+const ATTACH_OPTIONS: readonly string[] = ['clock', 'hotKeys', 'maxWaiting', 'policyFor', 'banAfter', 'allow', 'deny', 'shadow']
 
 const RESTORE_OPTIONS: readonly string[] = [...ATTACH_OPTIONS, 'policies', 'overrides']
 
 /** What {@link attachLimiter} takes beside the handle. */
-export type AttachOptions = Pick<
-  LimiterOptions,
-  'clock' | 'hotKeys' | 'maxWaiting' | 'queue' | 'policyFor' | 'banAfter' | 'allow' | 'deny' | 'shadow'
->
+export interface AttachOptions extends Pick<LimiterOptions, 'clock' | 'hotKeys' | 'maxWaiting' | 'banAfter' | 'allow' | 'deny' | 'shadow'> {
+  readonly policyFor?: PolicyOfKey | undefined
+}
 
 /** What {@link restoreLimiter} takes beside the snapshot. */
 export type RestoreOptions = AttachOptions & Pick<LimiterOptions, 'policies' | 'overrides'>
@@ -131,9 +128,10 @@ export function makeLimiter(policy: Policy, given: LimiterOptions = {}, inner: I
   const parts = { room, planFor: said ?? (plans && ((level: Policy, key: string) => planFor(plans, level, key))), ...checkedSizes(options) }
   const limiter = layered(own, (each) => newMemoryLimiter(each, { ...parts, clock: clock ?? defaultClock(each) }), {
     ...options,
+    policyFor: policyOfKey(options.policyFor),
     clock: clock ?? defaultClock(own),
   })
-  return withQueue(limiter, options.queue, clock ?? defaultClock(own))
+  return withQueue(limiter, clock ?? defaultClock(own))
 }
 
 /**
@@ -153,7 +151,7 @@ export function attachLimiter(handle: LimiterHandle, given: AttachOptions = {}):
   const clock = options.clock ?? clockFromHandle(checkedHandle(handle).clock)
   const layers = clock === undefined ? options : { ...options, clock }
   const limiter = attachedLayers(handle, (each) => attachedMemoryLimiter(each, parts), layers)
-  return withQueue(limiter, options.queue, clock)
+  return withQueue(limiter, clock)
 }
 
 /**
@@ -182,10 +180,13 @@ export function restoreLimiter(snapshot: Uint8Array, given: RestoreOptions = {})
   const make = (policy: Policy, like: Snapshot): Limiter =>
     newMemoryLimiter(policy, { ...parts, clock: clock ?? defaultClock(policy), room: optionsIn(like) })
   const restore = (each: Snapshot): Limiter => restoredMemoryLimiter(each, parts, (policy) => clock ?? defaultClock(policy))
-  return withQueue(restoredLayers(snapshot, restore, make, options), options.queue, clock)
+  return withQueue(restoredLayers(snapshot, restore, make, options), clock)
 }
 
-function checkedSizes({ hotKeys = 0, maxWaiting = DEFAULT_MAX_WAITERS }: LimiterOptions): { hotKeys: number; maxWaiting: number } {
+function checkedSizes({ hotKeys = 0, maxWaiting = DEFAULT_MAX_WAITERS }: Pick<LimiterOptions, 'hotKeys' | 'maxWaiting'>): {
+  hotKeys: number
+  maxWaiting: number
+} {
   checkedHotKeys(hotKeys)
   checkInteger('maxWaiting', maxWaiting, 0, MOST_WAITERS)
   return { hotKeys, maxWaiting }

@@ -4,4 +4,4 @@
 export type { HeaderPair } from './headers/header.js'
 export { type HeaderOptions, HeaderWriter, rateLimitHeaders } from './headers/header-writer.js'
 export { type RateLimitReading, readRateLimit } from './headers/read-rate-limit.js'
-export { PROBLEM_MEDIA_TYPE, problemJson } from './middleware/denial-response.js'
+export { problemJson } from './middleware/denial-response.js'

@@ -10,8 +10,8 @@ import type { HotKeys } from './decision/hot-keys.js'
 import type { Reservation } from './decision/reservation.js'
 import type { Hold, OpenOptions } from './holds/hold.js'
 import type { Key, KeysByName } from './key.js'
+import type { Plans, PolicyOfKey } from './plan-options.js'
 import type { Policy } from './policy/policy.js'
-import type { QueueOptions } from './queue/queue-options.js'
 import type { QueueVerbs } from './queue/work-queue.js'
 import type { Duration } from './time/duration.js'
 import type { WatchOptions } from './watch-options.js'
@@ -29,7 +29,9 @@ export interface LimiterOptions extends InMemory, WatchOptions, TurnOptions {
   /**
    * Keys that always find room, 1 to 100,000,000, in a table of that size. A key takes about 23 bytes; more for wide windows, for each of
    * `limit` permits (8 bytes) and for each slot of a log. Over a store: keys with a lease or cached denial in this process, 1 to 10,000,000, `100_000` by
-   * default; the store decides each take of other keys.
+   * default; the store decides each take of other keys. Of `limitedFetch` 1 to 1,000,000, by default 10,000: the key that is idle for longest is forgotten, if
+   * all are busy a request fails with `KEYS_FULL`. Of one object of `limiterObject` 1 to 100,000, by default 100: each holds one key unless the limiters'
+   * `objectFor` groups them, and denies a new key when all have spent what they may.
    *
    * @defaultValue `100_000`, or as many as fit 1 GiB; this table grows to `1_600_000` keys, or as many as fit 256 MiB
    * @example createLimiter(policy, { maxKeys: 1_000_000 })
@@ -51,20 +53,16 @@ export interface LimiterOptions extends InMemory, WatchOptions, TurnOptions {
    */
   readonly hotKeys?: number
   /**
-   * Bounds of the queue behind {@link Limiter.run} and {@link Limiter.wrap}, which belongs to this thread.
-   *
-   * @defaultValue those of {@link QueueOptions}
-   * @example createLimiter(policy, { queue: { concurrency: 5 } })
-   */
-  readonly queue?: QueueOptions
-  /**
    * Another policy for some keys, evaluated at each call; undefined: the limiter's own. Return policies made beforehand. What a key has
-   * spent is spent under its next policy. Keys are then single strings.
+   * spent is spent under its next policy. Keys are then single strings. For `levels`: such functions by the name of a level, with policies of its
+   * algorithm, at most 1,000, over a store in as many combinations. Of `limitedFetch`: asked when a key is first used;
+   * undefined for `policy`, or for none.
    *
    * @defaultValue none
    * @example createLimiter(free, { policyFor: (key) => plans.get(key) })
+   * @example createLimiter(levels({ org, team }), { policyFor: { team: (id) => plans.get(id) } })
    */
-  readonly policyFor?: (key: string) => Policy | undefined
+  readonly policyFor?: PolicyOfKey | Plans
   /**
    * All that `policyFor` may return, at most 1,000, made at once. {@link Limiter.handle} needs it, so that all threads share them.
    *
@@ -72,14 +70,6 @@ export interface LimiterOptions extends InMemory, WatchOptions, TurnOptions {
    * @example createLimiter(free, { policyFor, policies: [pro] })
    */
   readonly policies?: readonly Policy[]
-  /**
-   * Other policies for some keys of a level, by its name, asked at each call; undefined: the level's own. A plan is of the same algorithm, and its
-   * key keeps what it has spent. Return policies made beforehand, at most 1,000, over a store in as many combinations.
-   *
-   * @defaultValue none
-   * @example createLimiter(levels({ org, team }), { plans: { team: (id) => plans.get(id) } })
-   */
-  readonly plans?: { readonly [level: string]: (key: string) => Policy | undefined }
   /**
    * Policies of single keys, which can be set, read and deleted at any time by `limiter.overrides`. Over a store they are kept there, for all processes
    * with this option; with a primary, `serveLimiter` needs it, too. Another process's change takes effect here within `maxAge`, 10 ms to 1 hour, by
@@ -111,7 +101,8 @@ export interface LimiterOptions extends InMemory, WatchOptions, TurnOptions {
    */
   readonly deny?: KeyList
   /**
-   * Decide and count, but let everything pass: what would have been denied, or made to wait, has `wouldDeny: true`.
+   * Decide and count, but let everything pass: what would have been denied, or made to wait, has `wouldDeny: true`. Of middleware: headers do not mention
+   * the limit, requests without a key pass, and `onDenied` is called.
    *
    * @defaultValue `false`
    * @example createLimiter(policy, { shadow: true })

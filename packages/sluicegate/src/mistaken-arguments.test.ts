@@ -176,7 +176,7 @@ test('an option of the limiter, or of its queue, that middleware or another func
   for (const option of ['clock', 'maxKeys', 'policyFor', 'deny', 'soft', 'ledger']) {
     assert.ok(said(limitExpress, { policy, [option]: 5 }).includes(`say { limiter: createLimiter(policy, { ${option} }) }`), option)
   }
-  const queued = /give it to createLimiter\(policy, \{ queue: \{ concurrency \} \}\)/
+  const queued = /give it to createQueue\(limiter, \{ concurrency \}\)/
   assert.match(
     said((each) => createLimiter(policy, each), { concurrency: 4 }),
     queued,
@@ -202,6 +202,13 @@ test('an option under an earlier name is sent to its new one, and what is automa
   const over = (options: object) => said((each) => createLimiter(policy, each), options)
   assert.match(over({ maxWaiters: 5 }), /did you mean maxWaiting\?/)
   assert.match(over({ growTo: 5 }), /did you mean maxKeys\?/)
+  assert.match(over({ plans: {} }), /did you mean policyFor\?/)
+  assert.match(over({ queue: {} }), /make one with these bounds: createQueue\(limiter/)
+  assert.match(
+    said((each) => createQueue(createLimiter(policy), each), { paused: true }),
+    /call pause\(\) of the queue/,
+  )
+  assert.match(over({ store, localShare: 0.5 }), /did you mean share\?/)
   for (const option of ['newcomers', 'slotBytes', 'counters']) assert.match(over({ [option]: 5 }), /: leave it out, it is automatic/)
   assert.match(over({ store, horizonMs: 5 }), /did you mean lease\?/)
   assert.match(
@@ -359,7 +366,7 @@ test('an array of policies may be mapped to limits', () => {
 
 test('errors inside slowDown and banAfter have the option’s name', () => {
   const slowed = (slowDown: never): unknown => limitExpress({ policy, slowDown })
-  const banned = (banAfter: never): unknown => limitExpress({ policy, banAfter })
+  const banned = (banAfter: never): unknown => createLimiter(policy, { banAfter })
   assert.match(said(slowed, true), /^slowDown: must be an object such as/)
   assert.match(said(slowed, { after: 1, delay: 1, delayAfter: 3 }), /which are the options of slowDown/)
   assert.match(said(banned, true), /^banAfter: must be an object such as/)

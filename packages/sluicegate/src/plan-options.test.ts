@@ -60,7 +60,7 @@ for (const [name, placeOf] of Object.entries(PLACES)) {
     function planned(options: Partial<SharedOptions> = {}) {
       const plans = new Map<string, Policy>([['research', PRO]])
       const place = placeOf()
-      const limiter = made(OWN, { plans: { team: (id: string) => plans.get(id) }, ...place, ...options })
+      const limiter = made(OWN, { policyFor: { team: (id: string) => plans.get(id) }, ...place, ...options })
       return { plans, place, limiter }
     }
 
@@ -98,7 +98,7 @@ for (const [name, placeOf] of Object.entries(PLACES)) {
 
     test('every level may have plans; equal ones, and those made anew, are one', async () => {
       const { limiter } = planned({
-        plans: { team: () => fixedWindow({ limit: 500, window: '30d' }), key: (id) => (id === 'big' ? LARGE : undefined) },
+        policyFor: { team: () => fixedWindow({ limit: 500, window: '30d' }), key: (id) => (id === 'big' ? LARGE : undefined) },
       })
       assert.equal((await limiter.take(['acme', 'a', 'big'], 150)).allowed, true)
       const denied = await limiter.take(['acme', 'a', 'small'], 150)
@@ -141,7 +141,7 @@ for (const [place, optionsOn] of [
     const clock = manualClock(START_MS)
     const plans = new Map<string, Policy>()
     const own = levels({ org: tokenBucket({ limit: 1000, window: '1s' }), team: tokenBucket({ limit: 1, window: '1h' }) })
-    const limiter = made(own, { ...optionsOn(clock), clock, plans: { team: (id: string) => plans.get(id) } })
+    const limiter = made(own, { ...optionsOn(clock), clock, policyFor: { team: (id: string) => plans.get(id) } })
     const key = { org: 'acme', team: 'ops' }
     await limiter.take(key)
     let allowed: boolean | undefined
@@ -167,29 +167,34 @@ async function passing(clock: ManualClock, seconds: number): Promise<void> {
 
 test('what plans cannot be is said at once, with what to do', async () => {
   const store = casStore(memoryStore())
-  const plans = { team: () => PRO }
+  const policyFor = { team: () => PRO }
   const seats = levels({ org: fixedWindow({ limit: 10, window: '1m' }), seats: concurrency({ limit: 5, ttl: '1m' }) })
   for (const [policy, options, message] of [
-    [PRO, { plans }, /plans: are for levels/],
-    [OWN, { plans: { squad: () => PRO } }, /plans\.squad: must be one of org, team, key/],
-    [OWN, { plans: { team: PRO } }, /plans\.team: must be a function of a key/],
-    [OWN, { plans: [] }, /plans: must be functions by level, such as/],
-    [OWN, { plans, policyFor: () => PRO }, /policyFor: is for single keys/],
-    [OWN, { plans, overrides: true }, /overrides: is for single keys/],
-    [seats, { plans: { seats: () => undefined }, store: undefined }, /plans\.seats: is of concurrency/],
-    [OWN, { plans, store: region({ name: 'a', local: redis(server.client), home: redis(server.client) }) }, /plans: need one store/],
+    [PRO, { policyFor }, /policyFor: .* are for levels/],
+    [OWN, { policyFor: { squad: () => PRO } }, /policyFor\.squad: must be one of org, team, key/],
+    [OWN, { policyFor: { team: PRO } }, /policyFor\.team: must be a function of a key/],
+    [OWN, { policyFor: [] }, /policyFor: must be functions by level, such as/],
+    [OWN, { plans: policyFor }, /plans: .* did you mean policyFor\?/],
+    [OWN, { policyFor, policies: [PRO] }, /policies: is for single keys/],
+    [OWN, { policyFor, overrides: true }, /overrides: is for single keys/],
+    [seats, { policyFor: { seats: () => undefined }, store: undefined }, /policyFor\.seats: is of concurrency/],
+    [
+      OWN,
+      { policyFor, store: region({ name: 'a', local: redis(server.client), home: redis(server.client) }) },
+      /policyFor: of levels needs one store/,
+    ],
   ] as const) {
     const make = (): void => made(policy, { store, ...options }).close()
     assert.throws(make, (error) => error instanceof PolicyError && message.test(error.message), String(message))
   }
   const key = ['acme', 'a', 'ada']
   for (const [plan, message] of [
-    [slidingLog({ limit: 5, window: '1m' }), /plans\.team: must return fixed-window/],
-    [{ limit: 5 }, /plans\.team/],
-    [Promise.resolve(PRO), /plans\.team/],
+    [slidingLog({ limit: 5, window: '1m' }), /policyFor\.team: must return fixed-window/],
+    [{ limit: 5 }, /policyFor\.team/],
+    [Promise.resolve(PRO), /policyFor\.team/],
   ] as const) {
     for (const place of [{}, { store }]) {
-      const limiter = made(OWN, { ...place, plans: { team: () => plan as Policy } })
+      const limiter = made(OWN, { ...place, policyFor: { team: () => plan as Policy } })
       await assert.rejects(
         async () => limiter.take(key),
         (error) => error instanceof PolicyError && message.test(error.message),

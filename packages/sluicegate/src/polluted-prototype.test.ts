@@ -131,8 +131,6 @@ const ENTRIES: Readonly<Record<string, (options: object) => unknown>> = {
   middleware: (options) => limits(new Middleware<object>({ policy: POLICY, ...options })),
   'limits of middleware': (options) => limits(new Middleware<object>({ limits: [{ policy: POLICY, ...options }] })),
   'slowDown of middleware': (options) => limits(new Middleware<object>({ policy: POLICY, slowDown: { after: 9, delay: 1, ...options } })),
-  'banAfter of middleware': (options) =>
-    limits(new Middleware<object>({ policy: POLICY, banAfter: { denials: 9, within: '1m', for: '1m', ...options } })),
   'headers of middleware': (headers) => limits(new Middleware<object>({ policy: POLICY, headers })),
   'onDenied of middleware': (change) => limits(new Middleware<object>({ policy: POLICY, onDenied: () => change })),
   express: (options) => typeof limitExpress({ policy: POLICY, ...options }),

@@ -2,7 +2,7 @@ import { PolicyError } from './errors.js'
 import { isInteger } from './options/option-checks.js'
 
 /** What tokens of a model cost, in whole micro-units of your money for {@link PriceTable.per} tokens. */
-export interface ModelPrice {
+interface ModelPrice {
   /** Of tokens that were read. */
   readonly input: number
   /** Of those that the provider had in its cache. Default: as `input`. */

@@ -81,7 +81,8 @@ for (const [name, make] of Object.entries(LIMITERS)) {
 }
 
 test('queues and overrides do not show keys', async () => {
-  const limiter = createLimiter(BUCKET, { overrides: true, queue: { paused: true } })
+  const limiter = createLimiter(BUCKET, { overrides: true })
+  limiter.queue.pause()
   limiter.overrides.set(KEY, tokenBucket({ limit: 9, window: '1h' }))
   const job = assert.rejects(limiter.run(KEY, () => 1))
   checkSilent(limiter.queue, [], 'queue')

@@ -8,7 +8,7 @@ const FIVE = fixedWindow({ limit: 5, window: '365d', name: 'five' })
 function slowed(most = 10) {
   const clock = manualClock(1_789_000_000_000)
   const limiter = createLimiter(FIVE, { clock })
-  const options = { after: 2, delay: (over: number) => over * 10, maxDelayedPerKey: most }
+  const options = { after: 2, delay: (over: number) => over * 10, maxDelayed: most }
   return { clock, limiter, takes: slowDown(limiter, options, { clock }) }
 }
 

@@ -36,14 +36,7 @@ export interface SlowDownOptions<Request> {
    */
   readonly maxDelay?: Duration
   /**
-   * Requests of a key that may be delayed at once, 1 to 1,000,000. Further ones are denied and cost nothing.
-   *
-   * @defaultValue `10`
-   * @example { after: 50, delay: '1s', maxDelayedPerKey: 3 }
-   */
-  readonly maxDelayedPerKey?: number
-  /**
-   * The same for all keys together.
+   * Requests that may be delayed at once, 1 to 1,000,000, of them 10 of one key. Further ones are denied and cost nothing.
    *
    * @defaultValue `1_000`
    * @example { after: 50, delay: '1s', maxDelayed: 200 }
@@ -51,11 +44,13 @@ export interface SlowDownOptions<Request> {
   readonly maxDelayed?: number
 }
 
-const NAMES: readonly string[] = ['after', 'delay', 'maxDelay', 'maxDelayedPerKey', 'maxDelayed'] satisfies (keyof SlowDownOptions<never>)[]
+const NAMES: readonly string[] = ['after', 'delay', 'maxDelay', 'maxDelayed'] satisfies (keyof SlowDownOptions<never>)[]
 const EXAMPLE = '{ after: 50, delay: (over) => over * 100 }'
 const LONGEST_MS = 3_600_000
 const MOST_TOKENS = 1_000_000_000
 const MOST_DELAYED = 1_000_000
+/** Delayed requests of a key. */
+const MOST_OF_KEY = 10
 
 /** A delay, with a place among the delayed requests. */
 export interface Delay {
@@ -69,7 +64,6 @@ export class SlowDown<Request> {
   private readonly after: number
   private readonly delay: number | ((over: number, request: Request) => number)
   private readonly maxMs: number
-  private readonly mostOfKey: number
   private readonly most: number
   private readonly byKey = new Map<string, number>()
   private delayed = 0
@@ -77,15 +71,13 @@ export class SlowDown<Request> {
   /** @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN`, `DURATION_INVALID` */
   constructor(options: SlowDownOptions<Request>) {
     const own = checkOptions(options, NAMES, EXAMPLE, 'slowDown', 'slowDown')
-    const { after, delay, maxDelay = 30_000, maxDelayedPerKey = 10, maxDelayed = 1_000 } = own
+    const { after, delay, maxDelay = 30_000, maxDelayed = 1_000 } = own
     checkInteger('slowDown.after', after, 0, MOST_TOKENS)
-    checkInteger('slowDown.maxDelayedPerKey', maxDelayedPerKey, 1, MOST_DELAYED)
     checkInteger('slowDown.maxDelayed', maxDelayed, 1, MOST_DELAYED)
     this.after = after
     this.delay = typeof delay === 'function' ? delay : toMs(delay, 'slowDown.delay')
     this.maxMs = toMs(maxDelay, 'slowDown.maxDelay')
     if (this.maxMs > LONGEST_MS) throw new PolicyError('DURATION_INVALID', 'slowDown.maxDelay', maxDelay, 'must be at most 1 h')
-    this.mostOfKey = maxDelayedPerKey
     this.most = maxDelayed
   }
 
@@ -108,7 +100,7 @@ export class SlowDown<Request> {
   /** A place among the delayed requests; undefined if there is none. */
   enter(key: string): (() => void) | undefined {
     const ofKey = this.byKey.get(key) ?? 0
-    if (this.delayed >= this.most || ofKey >= this.mostOfKey) return undefined
+    if (this.delayed >= this.most || ofKey >= MOST_OF_KEY) return undefined
     this.delayed++
     this.byKey.set(key, ofKey + 1)
     return () => {

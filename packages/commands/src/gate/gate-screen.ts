@@ -1,4 +1,4 @@
-import type { GateStats, TopKey, VerdictChange, VerdictInForce } from 'sluicegate/gate'
+import type { Gate, VerdictChange, VerdictInForce } from 'sluicegate/gate'
 import { LineOutput } from '../terminal/line-output.js'
 import { outputFailed, printable, say } from '../terminal/usage-error.js'
 
@@ -48,8 +48,8 @@ export interface GateSummary {
   readonly withoutKey: number
   /** Between the newest record and now. */
   readonly behindMs: number | null
-  readonly stats: GateStats
-  readonly top: readonly TopKey[]
+  readonly stats: ReturnType<Gate['stats']>
+  readonly top: ReturnType<Gate['top']>
   readonly verdicts: readonly VerdictInForce[]
   /** Files written, commands run, calls made, and what of it failed. */
   readonly written: number

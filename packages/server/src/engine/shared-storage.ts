@@ -176,8 +176,8 @@ export class SharedStorage implements Storage {
 }
 
 /** The most nodes that share a policy, and the least share of one, while the store cannot be reached. */
-function sharesOf(limiters: Iterable<SharedLimiter>): { nodes?: number; localShare?: number } {
+function sharesOf(limiters: Iterable<SharedLimiter>): { nodes?: number; share?: number } {
   const stats = [...limiters].map((limiter) => limiter.stats())
   if (stats.length === 0) return {}
-  return { nodes: Math.max(...stats.map(({ nodes }) => nodes)), localShare: Math.min(...stats.map(({ localShare }) => localShare)) }
+  return { nodes: Math.max(...stats.map(({ nodes }) => nodes)), share: Math.min(...stats.map(({ share }) => share)) }
 }

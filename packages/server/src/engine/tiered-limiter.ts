@@ -189,7 +189,7 @@ export class TieredLimiter extends RoutedLimiter {
     if (own === undefined) return undefined
     const region = sumOfRegion(stats.map((each) => each.region).toReversed())
     const figures = stats.map(({ region: _, ...each }) => each)
-    return { ...sumOf(figures), nodes: own.nodes, localShare: own.localShare, ...(region && { region }) }
+    return { ...sumOf(figures), nodes: own.nodes, share: own.share, ...(region && { region }) }
   }
 
   hotKeys(n: number): HotKeys {

@@ -149,7 +149,7 @@ const STORE_ROWS: readonly MeasureRow<SharedStats>[] = [
     'Limiters that share the policy, this one included, as the store counted them; 0 while that is unknown.',
     'nodes',
   ],
-  ['gauge', 'sluicegate_outage_share', 'The part of the policy that this process may spend in an outage.', 'localShare'],
+  ['gauge', 'sluicegate_outage_share', 'The part of the policy that this process may spend in an outage.', 'share'],
   [
     'counter',
     'sluicegate_outage_tokens_total',

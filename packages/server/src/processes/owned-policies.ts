@@ -112,7 +112,7 @@ export class OwnedPolicies {
     }
     this.#end(name)
     const own = by === policy ? servableOf(policy) : (limiter as unknown as Limiter)
-    const served = serveLimiter(policy.policy, { limiter: own, ...(isExact && { mode: 'exact' }) })
+    const served = serveLimiter(own, isExact ? { mode: 'exact' } : {})
     this.#served.set(name, { by, isExact, limiter: served })
     for (const worker of this.#workers) served.serve(worker)
   }

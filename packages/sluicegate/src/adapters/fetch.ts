@@ -38,7 +38,7 @@ interface AddressOption<FetchRequest extends Request> {
 export type RateLimitOptions<FetchRequest extends Request = Request> = LimitingOptions<FetchRequest> & AddressOption<FetchRequest>
 
 /** A handler of the Fetch standard, as servers take it. On Bun it returns undefined after upgrading the connection. */
-export type FetchHandler<FetchRequest extends Request, Rest extends readonly unknown[], Reply extends Response | undefined = Response> = (
+type FetchHandler<FetchRequest extends Request, Rest extends readonly unknown[], Reply extends Response | undefined = Response> = (
   request: FetchRequest,
   ...rest: Rest
 ) => Awaitable<Reply>

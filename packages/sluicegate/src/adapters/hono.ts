@@ -15,9 +15,10 @@ export type * from '../middleware/option-types.js'
 
 interface AddressOption<HonoContext> {
   /**
-   * The address of the socket, on other runtimes than Node.js, Bun and Deno.
+   * The address of the socket, on other runtimes than Node.js, Bun and Deno. For Fetch it is a function of the request and of what the runtime passes
+   * beside it; where that is nothing, use a key from a header that your platform sets.
    *
-   * @defaultValue that of the runtime
+   * @defaultValue that of the runtime; for Fetch of Bun and Deno
    * @example rateLimit({ policy, remoteAddress: (c) => getConnInfo(c).remote.address })
    */
   readonly remoteAddress?: (context: HonoContext) => string | undefined

@@ -19,7 +19,7 @@ export { RateLimitException, RateLimitFilter, RateLimitGuard } from './nest/rate
 export type RateLimitOptions<Request = NestRequest> = LimitingOptions<Request>
 
 /** A limit made from providers of the app. */
-export interface AsyncRateLimit<Request> extends RateLimitPlace, Pick<ModuleMetadata, 'imports'> {
+interface AsyncRateLimit<Request> extends RateLimitPlace, Pick<ModuleMetadata, 'imports'> {
   readonly inject?: FactoryProvider['inject']
   readonly useFactory: (...injected: never[]) => LimitArgument<Request> | Promise<LimitArgument<Request>>
 }
@@ -80,7 +80,7 @@ function moduleOf(limits: Provider, global: boolean): DynamicModule {
 }
 
 /** Where the guard is registered. */
-export interface RateLimitPlace {
+interface RateLimitPlace {
   /**
    * Before every handler of the app; default true. If false, only where `@UseGuards(RateLimitGuard)` is, such as after a guard that sets
    * the user.

@@ -182,9 +182,9 @@ test('misuse throws in the process that causes it', () => {
   assert.throws(() => createLimiter(TEN, { store: primary({ process: pair.parent }) }), { code: 'NAME_INVALID' })
   assert.throws(() => serveLimiter(TEN).serve(pair.worker), { code: 'NAME_INVALID' })
   assert.throws(() => createLimiter(TEN, { store: primary() }), { code: 'OPTION_INVALID', option: 'process' })
-  assert.throws(() => createLimiter(TEN, { store: primary({ process: pair.parent }), localShare: 2 }), {
+  assert.throws(() => createLimiter(TEN, { store: primary({ process: pair.parent }), share: 2 }), {
     code: 'OPTION_INVALID',
-    option: 'localShare',
+    option: 'share',
   })
   assert.throws(() => primary({ prozess: pair.parent } as never), { code: 'OPTION_UNKNOWN' })
   assert.throws(() => serveLimiter(TEN, { mode: 'loose' } as unknown as ServeOptions), { code: 'OPTION_INVALID', option: 'mode' })

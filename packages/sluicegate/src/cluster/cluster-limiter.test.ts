@@ -133,7 +133,7 @@ test('a booking made after its caller got an outage decision is returned', async
 
 test('tokens spent without the primary are charged once it answers again', async () => {
   const policy = fixedWindow({ limit: 100, window: '24h', name: 'x' })
-  const { clock, pair, limiter, served } = fleet(policy, { serve: { mode: 'exact' }, worker: { localShare: 0.1 } })
+  const { clock, pair, limiter, served } = fleet(policy, { serve: { mode: 'exact' }, worker: { share: 0.1 } })
   await turns()
   pair.cut(true)
   const without = Array.from({ length: 12 }, () => limiter.take('a'))
@@ -152,7 +152,7 @@ test('tokens spent without the primary are charged once it answers again', async
 
 test('each of several policies is charged its own spent tokens', async () => {
   const policy = allOf([fixedWindow({ limit: 100, window: '24h' }), gcra({ limit: 100, window: '24h', burst: 50 })], { name: 'x' })
-  const { clock, pair, limiter, served } = fleet(policy, { worker: { localShare: 0.1 } })
+  const { clock, pair, limiter, served } = fleet(policy, { worker: { share: 0.1 } })
   await turns()
   pair.cut(true)
   const without = limiter.take(['a', 'b'], 5)
@@ -171,7 +171,7 @@ test('each of several policies is charged its own spent tokens', async () => {
 })
 
 test('without a channel any more a worker decides as in an outage; closed, it says so', async () => {
-  const { pair, limiter } = fleet(TEN, { worker: { outage: 'local', localShare: 0.2 } })
+  const { pair, limiter } = fleet(TEN, { worker: { outage: 'local', share: 0.2 } })
   await turns()
   pair.disconnect()
   const decisions = await Promise.all([1, 2, 3].map(() => limiter.take('a')))
@@ -250,7 +250,7 @@ test('a worker knows by the primary how many share the policy, from each fork an
     return { pair, limiter: createLimiter(policy, { store: primary({ process: pair.parent }), clock }) }
   })
   await turns()
-  const sharesOf = (all: typeof workers) => all.map(({ limiter }) => [limiter.stats().nodes, limiter.stats().localShare])
+  const sharesOf = (all: typeof workers) => all.map(({ limiter }) => [limiter.stats().nodes, limiter.stats().share])
   assert.deepEqual(
     sharesOf(workers),
     workers.map(() => [6, 1 / 6]),
@@ -267,13 +267,13 @@ test('a worker knows by the primary how many share the policy, from each fork an
   assert.equal(decisions.filter(({ allowed }) => allowed).length, 60)
 })
 
-test('the option localShare of a worker overrides the number of workers', async () => {
+test('the option share of a worker overrides the number of workers', async () => {
   const pair = channelPair()
   const served = serveLimiter(TEN)
   served.serve(pair.worker)
-  const limiter = createLimiter(TEN, { store: primary({ process: pair.parent }), localShare: 0.3 })
+  const limiter = createLimiter(TEN, { store: primary({ process: pair.parent }), share: 0.3 })
   await turns()
-  assert.equal(limiter.stats().localShare, 0.3)
+  assert.equal(limiter.stats().share, 0.3)
   limiter.close()
   served.close()
 })

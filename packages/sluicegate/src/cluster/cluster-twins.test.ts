@@ -16,6 +16,7 @@ import { feltChanges } from 'sluicegate-testkit/suites/layer-suite.js'
 import { FleetReplay, namedPolicy } from 'sluicegate-testkit/twins/fleet-replay.js'
 import { createLimiter } from '../create-limiter.js'
 import { concurrency, fixedWindow, gcra, type ManualClock, type SharedLimiter, tokenBucket } from '../index.js'
+import { createQueue } from '../queue/create-queue.js'
 import type { RunningJob } from '../queue/queue-options.js'
 import { manualClock } from '../time/clock.js'
 import { primary } from './primary.js'
@@ -196,15 +197,16 @@ test('jobs of a worker start as the primary admits them', async () => {
 })
 
 test('a place of the primary is held while a job runs, and is free for the next job after it', async () => {
-  const { limiter, served } = fleet(concurrency({ limit: 1, ttl: '1h' }), { worker: { queue: { maxWaiting: 1 } } })
+  const { limiter, served } = fleet(concurrency({ limit: 1, ttl: '1h' }))
+  const queue = createQueue(limiter, { maxWaiting: 1 })
   let end: () => void = () => undefined
-  const first = limiter.run('key', () => new Promise<void>((resolve) => (end = resolve)))
+  const first = queue.run('key', () => new Promise<void>((resolve) => (end = resolve)))
   await turns(12)
   assert.equal(served.limiter.peek('key').remaining, 0)
-  const second = limiter.run('key', () => 'second')
+  const second = queue.run('key', () => 'second')
   await turns(12)
   await assert.rejects(
-    limiter.run('key', () => 'third'),
+    queue.run('key', () => 'third'),
     { code: 'QUEUE_FULL' },
   )
   end()

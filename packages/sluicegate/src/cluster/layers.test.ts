@@ -103,7 +103,8 @@ for (const mode of ['exact', 'leased'] as const) {
       const clock = manualClock(START_MS)
       const pairs = [channelPair(), channelPair()]
       const served = serveLimiter(policy, { clock, mode, overrides: true })
-      const tier = options.policyFor?.('any')
+      const { policyFor } = options
+      const tier = typeof policyFor === 'function' ? policyFor('any') : undefined
       const others = tier === undefined ? [] : [serveLimiter(tier, { clock, mode })]
       for (const { worker } of pairs) for (const each of [served, ...others]) each.serve(worker)
       const [one, other] = pairs.map(({ parent }) =>

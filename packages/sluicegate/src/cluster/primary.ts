@@ -34,7 +34,7 @@ export interface PrimaryOptions {
 }
 
 const OPTIONS: readonly string[] = ['process'] satisfies (keyof PrimaryOptions)[]
-const NO_PLANS = 'need a store of their own, such as redis(client): a primary has one policy for each name'
+const NO_PLANS = 'of levels needs a store of their own, such as redis(client): a primary has one policy for each name'
 const SAY_THERE = "is the primary's: give it to serveLimiter"
 
 /**
@@ -57,7 +57,8 @@ export function primary(options: PrimaryOptions = {}): Store {
   }
   return storeOf({
     name: 'primary',
-    refused: { mode: SAY_THERE, lease: SAY_THERE, plans: NO_PLANS },
+    refused: { mode: SAY_THERE, lease: SAY_THERE },
+    noPlans: NO_PLANS,
     open: ({ clock }) => openedAt(channel, clock),
   })
 }

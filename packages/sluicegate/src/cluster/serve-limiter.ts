@@ -25,14 +25,6 @@ export interface ServeOptions
    * @example serveLimiter(policy, { cluster })
    */
   readonly cluster?: PrimaryCluster
-  /**
-   * Serves this limiter in memory, such as a restored one, instead of one of its own: the options of the table are its own, and `close()` leaves
-   * it open. Where it holds a log, or has layers, each take is a request.
-   *
-   * @defaultValue a limiter of its own
-   * @example serveLimiter(limiter.policy, { cluster, limiter })
-   */
-  readonly limiter?: ServableLimiter
 }
 
 /** A limiter that this process serves to other processes. */
@@ -62,7 +54,6 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'mode',
   'lease',
   'overrides',
-  'limiter',
   'maxKeys',
   'onFull',
   'clock',
@@ -72,17 +63,22 @@ const OPTIONS: ReadonlySet<string> = new Set([
  * Keeps a policy's state in this process and serves it to processes that it started: workers of `node:cluster`, or any child with a channel.
  * There, a limiter over {@link primary} of a policy of the same name shares this budget. Give the policy a name of its own.
  *
+ * @param limiter a policy, or a limiter in memory, such as a restored one: the options of the table are then its own, and `close()` leaves it open. Where
+ * it holds a log, or has layers, each take is a request.
  * @throws {PolicyError} on an unknown option or one out of range.
  * @example
  * import cluster from 'node:cluster'
  * const policy = tokenBucket({ limit: 100, window: '1s', name: 'api' })
  * if (cluster.isPrimary) serveLimiter(policy, { cluster })
  */
-export function serveLimiter(policy: Policy, options: ServeOptions & { readonly overrides: true }): ServedLimiter & WithOverrides
-export function serveLimiter(policy: Policy, options?: ServeOptions): ServedLimiter
-export function serveLimiter(policy: Policy, options: ServeOptions = {}): ServedLimiter {
+export function serveLimiter(
+  limiter: Policy | ServableLimiter,
+  options: ServeOptions & { readonly overrides: true },
+): ServedLimiter & WithOverrides
+export function serveLimiter(limiter: Policy | ServableLimiter, options?: ServeOptions): ServedLimiter
+export function serveLimiter(limiter: Policy | ServableLimiter, options: ServeOptions = {}): ServedLimiter {
   const own = checkOptionNames(options, OPTIONS, '{ cluster }', undefined, 'serveLimiter()')
-  const { cluster, mode, lease, overrides, limiter, ...memory } = own
+  const { cluster, mode, lease, overrides, ...memory } = own
   checkOneOf('mode', mode, ['leased', 'exact'])
   const horizonMs = checkedHorizonMs(lease)
   if (overrides !== undefined && typeof overrides !== 'boolean') {
@@ -91,12 +87,10 @@ export function serveLimiter(policy: Policy, options: ServeOptions = {}): Served
   if (cluster !== undefined && typeof cluster?.on !== 'function') {
     throw new PolicyError('OPTION_INVALID', 'cluster', cluster, 'must be the module node:cluster')
   }
-  const checked = checkedPolicy(policy, 'policy', 'serveLimiter')
+  const given = isServable(limiter) ? limiter : undefined
+  const checked = checkedPolicy(given?.policy ?? limiter, 'policy', 'serveLimiter')
   const mostHorizonMs = mode === 'exact' ? 0 : horizonMs
-  if (limiter !== undefined && typeof limiter?.take !== 'function') {
-    throw new PolicyError('OPTION_INVALID', 'limiter', limiter, 'must be a limiter in memory')
-  }
-  const served = new Served(checked, checked.name, mostHorizonMs, memory, limiter)
+  const served = new Served(checked, checked.name, mostHorizonMs, memory, given)
   if (overrides === true) {
     const make = ({ policy: each, content }: Override): Served =>
       new Served(each, overrideChannel(checked.name, content), mostHorizonMs, memory)
@@ -104,6 +98,10 @@ export function serveLimiter(policy: Policy, options: ServeOptions = {}): Served
   }
   if (cluster !== undefined) served.serveCluster(cluster)
   return served
+}
+
+function isServable(value: Policy | ServableLimiter): value is ServableLimiter {
+  return typeof (value as Partial<ServableLimiter> | null | undefined)?.take === 'function'
 }
 
 class Served extends ShownLimiter<Policy> implements ServedLimiter {

@@ -11,7 +11,7 @@ test('a restored limiter is served as it is: leased, with what was spent, and op
   const before = createLimiter(POLICY, { clock })
   before.take('a', 60)
   const limiter = restoreLimiter(before.snapshot(), { clock })
-  const made = fleet(POLICY, { serve: { limiter } })
+  const made = fleet(POLICY, { served: limiter })
   await turns()
   const taken = await Promise.all(Array.from({ length: 60 }, () => made.limiter.take('a')))
   assert.ok(taken.some(({ source }) => source === 'lease'))
@@ -27,7 +27,7 @@ test('a limiter with layers is served by its verbs, one request each; so is a lo
     [POLICY, layered],
     [log, createLimiter(log, { clock: manualClock() })],
   ] as const) {
-    const made = fleet(policy, { serve: { limiter } })
+    const made = fleet(policy, { served: limiter })
     await turns()
     const reservation = await made.limiter.reserve('a', 30)
     assert.equal(reservation.allowed, true)
@@ -36,6 +36,6 @@ test('a limiter with layers is served by its verbs, one request each; so is a lo
     assert.equal(limiter.policy.windowMs, policy.windowMs)
     made.limiter.close()
   }
-  const made = fleet(POLICY, { serve: { limiter: layered } })
+  const made = fleet(POLICY, { served: layered })
   assert.equal((await made.limiter.take('banned')).allowed, false)
 })

@@ -67,7 +67,7 @@ for (const [i, by] of (['fork', 'cluster'] as const).entries()) {
           policy: fixedWindow({ limit: LIMIT, window: '365d', name: 'x' }),
           workers: WORKERS,
           by,
-          options: { outage, localShare: LOCAL_SHARE, timeout: 200 },
+          options: { outage, share: LOCAL_SHARE, timeout: 200 },
           takes: 40,
         })
         try {

@@ -145,7 +145,7 @@ test('waits, queues, overrides and changes of policy are refused', async () => {
   assert.throws(() => worker.update(POLICIES[0] as Policy), { code: 'OPTION_INVALID' })
   const make = (options: object) => () =>
     createLimiter(POLICIES[0] as Policy, { store: durableObjects(objects, { waitUntil }), ...options })
-  for (const options of [{ queue: {} }, { overrides: true }]) assert.throws(make(options), { code: 'OPTION_INVALID' })
+  for (const options of [{ maxWaiting: 1 }, { overrides: true }]) assert.throws(make(options), { code: 'OPTION_INVALID' })
   assert.throws(() => durableObjects(undefined as never, { waitUntil }), { code: 'OPTION_INVALID', option: 'namespace' })
   for (const wrong of [{ waitUntil: 1 }, { waitUntil, objectFor: 'ada' }, {}])
     assert.throws(() => durableObjects(objects, wrong as never), { code: 'OPTION_INVALID' })

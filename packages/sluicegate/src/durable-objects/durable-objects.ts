@@ -61,7 +61,8 @@ export function durableObjects(namespace: ObjectNamespace, options: DurableObjec
   if (typeof objectFor !== 'function') throw new PolicyError('OPTION_INVALID', 'objectFor', objectFor, 'must be a function of a key')
   return storeOf({
     name: 'durable objects',
-    refused: { queue: NO_TIMERS, maxWaiting: NO_TIMERS, plans: NO_PLANS },
+    refused: { maxWaiting: NO_TIMERS },
+    noPlans: NO_PLANS,
     open: ({ clock: given, timeoutMs }) => {
       const clock = withoutTimers(given)
       return {

@@ -19,13 +19,7 @@ const MOST_BYTES = 64 * 1024 * 1024
 
 /** What {@link limiterObject} takes beside the policies. */
 export interface LimiterObjectOptions extends Pick<LimiterOptions, 'onFull' | 'clock'>, Pick<SharedOptions, 'mode' | 'lease'> {
-  /**
-   * Keys of one object, 1 to 100,000. Each object holds one key unless the limiters' `objectFor` groups them. When all have spent what they may,
-   * a new key is denied.
-   *
-   * @defaultValue `100`
-   * @example limiterObject([policy], { maxKeys: 1_000 })
-   */
+  /** Keys of one object, 1 to 100,000, `100` by default. When all have spent what they may, a new key is denied. */
   readonly maxKeys?: number
 }
 

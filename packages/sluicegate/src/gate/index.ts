@@ -4,10 +4,7 @@ export type {
   GateHandle,
   GateOptions,
   GateRecord,
-  GateStats,
-  TopKey,
   VerdictChange,
   VerdictInForce,
   VerdictReader,
-  VerdictState,
 } from './gate.js'

@@ -4,7 +4,7 @@ import { ALGORITHM_NAMES, type AlgorithmName, policyOf, Random, randomPolicyOf, 
 import { parsedLimits } from 'sluicegate-testkit/keys/address-corpus.js'
 import { createLimiter, type Decision, manualClock, type Policy } from '../index.js'
 import type { ResetMeaning } from './header-formats.js'
-import { HeaderWriter } from './header-writer.js'
+import { type HeaderOptions, HeaderWriter } from './header-writer.js'
 import { readRateLimit } from './read-rate-limit.js'
 
 const SEEDS = [...seedsFrom(1, shortOrLong(5, 15))]
@@ -69,7 +69,10 @@ for (const algorithm of ALGORITHM_NAMES) {
     const draft11 = new HeaderWriter({ partitionKey: true })
     const older = (['draft-7', 'draft-6'] as const).map((version) => new HeaderWriter({ version }))
     const resets = (['epoch-seconds', 'epoch-milliseconds', 'delta-seconds'] as const).map(
-      (reset): readonly [ResetMeaning, HeaderWriter] => [reset, new HeaderWriter({ version: 'x-ratelimit', reset, nowMs })],
+      (reset): readonly [ResetMeaning, HeaderWriter] => [
+        reset,
+        new HeaderWriter({ version: 'x-ratelimit', reset, nowMs } as HeaderOptions),
+      ],
     )
     for (const seed of SEEDS) {
       for (const answer of answersOf(algorithm, seed)) {

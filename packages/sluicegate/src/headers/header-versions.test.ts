@@ -40,8 +40,8 @@ test('draft 6 has three fields and the policy', () => {
 test('X-RateLimit has three fields, with a reset in Unix time by default', () => {
   const nowMs = (): number => 1_700_000_000_250
   const reset = (options: HeaderOptions): string | undefined =>
-    seen(half, { version: 'x-ratelimit', nowMs, ...options })['X-RateLimit-Reset']
-  assert.deepEqual(seen(half, { version: 'x-ratelimit', nowMs }), {
+    seen(half, { version: 'x-ratelimit', nowMs, ...options } as HeaderOptions)['X-RateLimit-Reset']
+  assert.deepEqual(seen(half, { version: 'x-ratelimit', nowMs } as HeaderOptions), {
     'X-RateLimit-Limit': '100',
     'X-RateLimit-Remaining': '50',
     'X-RateLimit-Reset': '1700000031',

@@ -40,7 +40,7 @@ export interface HeaderOptions {
    */
   readonly reset?: ResetMeaning
   /**
-   * With `draft-11`: what tokens are. `requests` is not written; the unit of `concurrency` always is.
+   * With `draft-11`: what tokens are, of one limit or of all without their own. `requests` is not written; the unit of `concurrency` always is.
    *
    * @defaultValue `'requests'`
    * @example { unit: 'content-bytes' }
@@ -54,12 +54,7 @@ export interface HeaderOptions {
    * @example { partitionKey: true }
    */
   readonly partitionKey?: boolean | string
-  /**
-   * Unix time in milliseconds, for resets that are moments.
-   *
-   * @defaultValue `Date.now`
-   * @example { nowMs: () => 0 }
-   */
+  /** Unix time in milliseconds, for resets that are moments: `Date.now`. @internal */
   readonly nowMs?: () => number
 }
 

@@ -1,3 +1,3 @@
-export { type AddressReader, address, clientNetwork } from './address.js'
+export { address, clientNetwork } from './address.js'
 export { fittedKey, type KeyReader, keyOf, type RequestFacts } from './key-reader.js'
 export { apiKey, compose, header, method, route, subject } from './readers.js'

@@ -8,6 +8,7 @@ import { invalidHandle } from '../memory/handle-check.js'
 import { followKey } from '../memory/memory-holds.js'
 import { invalidSnapshot, type Snapshot } from '../memory/snapshot/snapshot.js'
 import { asGiven, checkBoolean, checkFunction } from '../options/option-checks.js'
+import type { PolicyOfKey } from '../plan-options.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { sumOfStats } from '../sum-of-stats.js'
@@ -28,10 +29,9 @@ type PostedLayers = Partial<ShadowHandle & ListedHandle & TieredHandle>
 const POSTED: readonly string[] = ['shadow', 'allow', 'deny', 'tiers', 'ownAs'] satisfies (keyof PostedLayers)[]
 
 /** The options that add layers. */
-export type LayerOptions = Pick<
-  LimiterOptions,
-  'policyFor' | 'policies' | 'plans' | 'overrides' | 'banAfter' | 'allow' | 'deny' | 'shadow' | 'clock'
->
+export interface LayerOptions extends Pick<LimiterOptions, 'policies' | 'overrides' | 'banAfter' | 'allow' | 'deny' | 'shadow' | 'clock'> {
+  readonly policyFor?: PolicyOfKey | undefined
+}
 
 interface Outer extends Pick<LayerOptions, 'banAfter' | 'clock'> {
   readonly shadow?: boolean | undefined
@@ -151,7 +151,7 @@ interface TierPlan {
   /** Whether limiters of other policies are made on first use. */
   readonly later: boolean
   readonly make: (policy: Policy) => Limiter
-  readonly policyFor: ((key: string) => Policy | undefined) | undefined
+  readonly policyFor: PolicyOfKey | undefined
   readonly overrides: OverrideMap | undefined
   readonly makeOverride: (policy: Policy) => Limiter
   /** Limiters of override policies from the snapshot. */

@@ -126,5 +126,10 @@ export function hotKeysOfAll(limiters: Iterable<{ hotKeys(n: number): HotKeys }>
  */
 export function checkTieredKey(key: Key): asserts key is string {
   if (typeof key !== 'object' || key === null) return checkKey(key)
-  throw new PolicyError('KEY_INVALID', 'key', key, 'must be one string with policyFor or overrides: for levels there is the option plans')
+  throw new PolicyError(
+    'KEY_INVALID',
+    'key',
+    key,
+    'must be one string with policyFor or overrides: for levels say policyFor: { LEVEL: (key) => policy }',
+  )
 }

@@ -96,7 +96,7 @@ export class TieredLimiter<Answer extends Decision> extends Layer<Answer> {
     super(parts.own)
     this.parts = parts
     const { overridden, clock, policyFor, planFor, own, ownAs, tiers } = parts
-    const option = planFor === undefined ? 'policyFor' : 'plans'
+    const option = 'policyFor'
     this.table = new TierTable({
       option,
       make: (policy) => this.made(policy, option, () => (parts.make as (policy: Policy) => InnerLimiter<Answer>)(policy)),

@@ -29,7 +29,7 @@ export function watched<Made extends LimiterVerbs>(
   make: (policy: Policy, options: never) => LimiterVerbs,
   options: WatchedOptions,
 ): Made {
-  const { store, clock = defaultClock(limiter.policy), queue, timeout, onSoft, ledger } = options
+  const { store, clock = defaultClock(limiter.policy), timeout, onSoft, ledger } = options
   if (ledger !== undefined) checkLedger(ledger)
   const limits = checkedSoftLimits(options, limiter.policy)
   // In an outage nobody announces: what was seen is asked again.
@@ -38,6 +38,6 @@ export function watched<Made extends LimiterVerbs>(
   const recorded = ledger === undefined ? limiter : (ledger[RECORDED](limiter) as Made)
   const soft = limits && new SoftLimiter(recorded as unknown as InnerLimiter, { limits, onSoft, clock, make: once })
   const whole = (soft ?? recorded) as unknown as Made
-  const queued = withQueue(store === undefined ? whole : withPromises(whole), queue, clock)
+  const queued = withQueue(store === undefined ? whole : withPromises(whole), clock)
   return 'overrides' in limiter ? Object.assign(queued, { overrides: limiter.overrides }) : queued
 }

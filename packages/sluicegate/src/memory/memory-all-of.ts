@@ -391,7 +391,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
 
   /** @throws {PolicyError} `OPTION_INVALID` */
   private requireNoPlans(why: string): void {
-    if (this.plans !== undefined) throw new PolicyError('OPTION_INVALID', 'plans', undefined, why)
+    if (this.plans !== undefined) throw new PolicyError('OPTION_INVALID', 'policyFor', undefined, why)
   }
 
   private get first(): MemoryLimiter {

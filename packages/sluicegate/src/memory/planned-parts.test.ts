@@ -76,7 +76,7 @@ function historyOf(seed: number): void {
   const limiter = createLimiter(levels({ org: own[0] as Policy, team: own[1] as Policy, user: own[2] as Policy }), {
     clock,
     maxKeys: 64,
-    plans: { org: planOf(0), team: planOf(1), user: planOf(2) },
+    policyFor: { org: planOf(0), team: planOf(1), user: planOf(2) },
   })
   const reference = new Reference((level, key) => planOf(level)(key) ?? (own[level] as Policy), clock)
   let works: Work[] = []
@@ -162,7 +162,7 @@ const PRO = fixedWindow({ limit: 8, window: '1h' })
 function planned(options: object = {}) {
   const clock = manualClock(START_MS)
   const plans = new Map<string, Policy>()
-  const limiter = createLimiter(OWN, { clock, maxKeys: 16, plans: { team: (id: string) => plans.get(id) }, ...options })
+  const limiter = createLimiter(OWN, { clock, maxKeys: 16, policyFor: { team: (id: string) => plans.get(id) }, ...options })
   return { clock, plans, limiter }
 }
 
@@ -202,7 +202,7 @@ test('a plan that is another one at each question gives no key a second budget',
   const [one, other] = (['1h', '2h'] as const).map((window) => tokenBucket({ limit: 10, window })) as [Policy, Policy]
   let asked = 0
   const plan = (): Policy => (asked++ % 2 === 0 ? one : other)
-  const limiter = createLimiter(OWN, { clock: manualClock(START_MS), plans: { user: plan } })
+  const limiter = createLimiter(OWN, { clock: manualClock(START_MS), policyFor: { user: plan } })
   const work = Array.from({ length: 3 }, (_, i) => limiter.open([`org ${i}`, `team ${i}`, 'ada'], { expect: 1 }))
   for (const hold of work) hold.add(1)
   let granted = work.reduce((sum, { used }) => sum + used, 0)
@@ -269,8 +269,8 @@ test('levels in another order keep their plans', () => {
 
 test('worker threads and snapshots of plans are refused, with what to do', () => {
   const { limiter } = planned()
-  assert.throws(() => limiter.handle(), { code: 'OPTION_INVALID', message: /plans: .* over a store/ })
-  assert.throws(() => limiter.snapshot(), { code: 'OPTION_INVALID', message: /plans: .* store/ })
+  assert.throws(() => limiter.handle(), { code: 'OPTION_INVALID', message: /policyFor: .* over a store/ })
+  assert.throws(() => limiter.snapshot(), { code: 'OPTION_INVALID', message: /policyFor: .* store/ })
   limiter.close()
 })
 
@@ -278,7 +278,7 @@ test('a thousand plans in all, with tables of their own, and not one more', () =
   let limit = 10
   const { limiter } = planned({
     maxKeys: undefined,
-    plans: { team: () => fixedWindow({ limit, window: '1h' }), user: () => tokenBucket({ limit, window: '1m' }) },
+    policyFor: { team: () => fixedWindow({ limit, window: '1h' }), user: () => tokenBucket({ limit, window: '1m' }) },
   })
   for (let i = 0; i < 500; i++) {
     limit++
@@ -287,14 +287,14 @@ test('a thousand plans in all, with tables of their own, and not one more', () =
   limit++
   assert.throws(() => limiter.take(['acme', 'math', 'ada']), {
     code: 'POLICY_INVALID',
-    message: /plans\.\w+: must return at most 1000 different policies in all/,
+    message: /policyFor\.\w+: must return at most 1000 different policies in all/,
   })
   limiter.close()
 })
 
 test('work of a hundred plans is open at the same time: no plan takes the memory that the next one needs', () => {
   const plans = Array.from({ length: 100 }, (_, i) => fixedWindow({ limit: 1000 + i, window: '1h' }))
-  const limiter = createLimiter(OWN, { clock: manualClock(START_MS), plans: { team: (id: string) => plans[Number(id)] } })
+  const limiter = createLimiter(OWN, { clock: manualClock(START_MS), policyFor: { team: (id: string) => plans[Number(id)] } })
   const refused = plans.flatMap((_, i) => (limiter.open([`org ${i}`, String(i), `user ${i}`], { expect: 1 }).allowed ? [] : [i]))
   assert.deepEqual(refused, [])
   limiter.close()
@@ -302,7 +302,7 @@ test('work of a hundred plans is open at the same time: no plan takes the memory
 
 /** Of a function of plans, and the same as `policyFor` of single keys. */
 const FAULTY = [
-  ['plans', ['acme', 'math', 'ada'], (planOf: () => Policy | undefined) => ({ plans: { team: planOf } })],
+  ['plans', ['acme', 'math', 'ada'], (planOf: () => Policy | undefined) => ({ policyFor: { team: planOf } })],
   ['policyFor', 'ada', (policyFor: () => Policy | undefined) => ({ policyFor })],
 ] as const
 const BROKEN: Readonly<Record<string, () => unknown>> = {
@@ -325,7 +325,7 @@ for (const [option, key, optionsOf] of FAULTY) {
       const unused = limiter.open(key, { expect: 1, ttl: '5s' })
       const waits = limiter.open(key, { expect: 1, over: 'wait' })
       planOf = broken
-      const clear = /no such customer|plans\.team: |policyFor: /
+      const clear = /no such customer|policyFor(\.team)?: /
       assert.throws(() => limiter.take(key), clear)
       assert.throws(() => limiter.open(key), clear)
       await assert.rejects(limiter.wait(key), clear)

@@ -94,7 +94,12 @@ export class PlannedParts {
 
   private another(plan: Policy, policy: Policy): MemoryLimiter {
     if (this.made >= MOST_PLANS) {
-      throw new PolicyError('POLICY_INVALID', `plans.${policy.name}`, plan, `must return at most ${MOST_PLANS} different policies in all`)
+      throw new PolicyError(
+        'POLICY_INVALID',
+        `policyFor.${policy.name}`,
+        plan,
+        `must return at most ${MOST_PLANS} different policies in all`,
+      )
     }
     const part = this.make(policy)
     this.made++

@@ -1,9 +1,8 @@
-import { checkedBan } from '../ban-options.js'
 import { holdsPermits } from '../decision/permit.js'
 import { PolicyError } from '../errors.js'
 import { checkHeaderOptions, checkUnit } from '../headers/header-writer.js'
 import { checkMetered, meteredBy } from '../holds/metered.js'
-import { asGiven, checkBoolean, checkFunction, checkOneOf, isInteger } from '../options/option-checks.js'
+import { asGiven, checkBoolean, checkFunction, isInteger } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { checkStore } from '../shared/store.js'
@@ -17,7 +16,6 @@ import { countsOf } from './settle.js'
 const MAX_LIMITS = 8
 /** Options that each of several limits takes over. */
 const SHARED_OPTIONS = ['key', 'onMissingKey', 'shadow', 'store']
-const PROBLEMS = ['quota-exceeded', 'temporary-reduced-capacity', 'abnormal-usage-detected']
 
 /** Checks all options without making anything of them: those of a limit, or those that routes take over. @throws {PolicyError} */
 export function checkMiddlewareOptions<Request>(given: MiddlewareOptions<Request>, takenBy?: string): void {
@@ -136,7 +134,7 @@ export function needsResponse<Request>(options: MiddlewareOptions<Request>): boo
 }
 
 function checkLimit<Request>(limit: LimitOptions<Request>): void {
-  const { policy, limiter, key, onMissingKey, cost = 1, shadow = false, unit, problem, slowDown, banAfter, store } = limit
+  const { policy, limiter, key, onMissingKey, cost = 1, shadow = false, unit, slowDown, store } = limit
   if (typeof limiter === 'function') {
     if (policy === undefined)
       throw new PolicyError('OPTION_INVALID', 'policy', policy, 'must be given beside a function that makes its limiter')
@@ -154,11 +152,7 @@ function checkLimit<Request>(limit: LimitOptions<Request>): void {
     throw new PolicyError('COST_INVALID', 'cost', cost, "must be an integer >= 0, 'metered' or a function of the request")
   }
   checkBoolean('shadow', shadow)
-  checkOneOf('problem', problem, PROBLEMS)
   if (slowDown !== undefined) new SlowDown(slowDown)
-  if (checkedBan(banAfter) !== undefined && limiter !== undefined) {
-    throw new PolicyError('OPTION_INVALID', 'banAfter', banAfter, 'is for the limiter: createLimiter(policy, { banAfter })')
-  }
   if (store !== undefined && limiter !== undefined) {
     throw new PolicyError('OPTION_INVALID', 'store', store, 'is for the limiter: createLimiter(policy, { store })')
   }

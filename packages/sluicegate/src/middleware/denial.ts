@@ -41,8 +41,6 @@ export interface LimitDenial {
   readonly policy: Policy
   readonly cost: number
   readonly key: Key
-  /** Default `quota-exceeded`. */
-  readonly problem: ProblemKind | undefined
 }
 
 /** The denial of a request by one or more limits. */
@@ -51,7 +49,7 @@ export function denialOf(denials: readonly LimitDenial[], shadow: boolean): Deni
   const kind = kindOf(binding)
   return {
     kind,
-    problem: problemOf(kind, binding),
+    problem: problemOf(kind),
     key: binding.key,
     decision: binding.decision,
     decisions: denials.map(({ decision }) => decision),
@@ -66,9 +64,9 @@ function kindOf({ decision, policy, cost }: LimitDenial): DenialKind {
   return decision.source === 'outage' ? 'outage' : 'denied'
 }
 
-function problemOf(kind: DenialKind, { problem = 'quota-exceeded' }: LimitDenial): ProblemKind {
+function problemOf(kind: DenialKind): ProblemKind {
   if (kind === 'outage') return 'temporary-reduced-capacity'
-  return kind === 'listed' ? 'abnormal-usage-detected' : problem
+  return kind === 'listed' ? 'abnormal-usage-detected' : 'quota-exceeded'
 }
 
 function violatedBy({ policy, parts }: Decision): string[] {

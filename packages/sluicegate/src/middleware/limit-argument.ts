@@ -14,7 +14,7 @@ type NothingElse<Request> = {
 }
 
 /** The options that determine how much passes. A route takes over all others from the app. */
-const AMOUNT_OPTIONS = ['policy', 'limiter', 'limits', 'cost', 'unit', 'problem', 'slowDown', 'banAfter'] as const
+const AMOUNT_OPTIONS = ['policy', 'limiter', 'limits', 'cost', 'unit', 'slowDown'] as const
 
 /**
  * The options that an argument stands for, see `asGiven`.
@@ -104,19 +104,7 @@ export function namesLimit<Request>(options: MiddlewareOptions<Request>, takenBy
 }
 
 /** The options of one limit. */
-export const LIMIT_OPTIONS: readonly string[] = [
-  'policy',
-  'limiter',
-  'key',
-  'onMissingKey',
-  'cost',
-  'shadow',
-  'unit',
-  'problem',
-  'slowDown',
-  'banAfter',
-  'store',
-]
+export const LIMIT_OPTIONS: readonly string[] = ['policy', 'limiter', 'key', 'onMissingKey', 'cost', 'shadow', 'unit', 'slowDown', 'store']
 const OTHER_OPTIONS: readonly string[] = ['limits', 'skip', 'counts', 'headers', 'body', 'status', 'onDenied', 'onOutage']
 const ALL_OPTIONS: readonly string[] = [...LIMIT_OPTIONS, ...OTHER_OPTIONS]
 
@@ -133,9 +121,24 @@ const OPTIONS_OF_OTHERS: readonly (readonly [names: readonly string[], mend: str
     ['points', 'duration', 'blockDuration'],
     'options of rate-limiter-flexible are translated in node_modules/sluicegate/docs/moving-from-rate-limiter-flexible.md',
   ],
+  [['problem'], 'the kind of a denial says it; for another one give body a function'],
   [['limit', 'window', 'burst', 'algorithm'], "numbers belong into a policy: say { policy: tokenBucket({ limit: 100, window: '1m' }) }"],
   [
-    ['clock', 'maxKeys', 'onFull', 'hotKeys', 'policyFor', 'policies', 'plans', 'overrides', 'allow', 'deny', 'soft', 'onSoft', 'ledger'],
+    [
+      'clock',
+      'maxKeys',
+      'onFull',
+      'hotKeys',
+      'policyFor',
+      'policies',
+      'overrides',
+      'banAfter',
+      'allow',
+      'deny',
+      'soft',
+      'onSoft',
+      'ledger',
+    ],
     'the limiter takes it: say { limiter: createLimiter(policy, { $ }) }',
   ],
 ]

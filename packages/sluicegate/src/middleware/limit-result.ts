@@ -11,7 +11,6 @@ import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { SlowDown } from '../slow-down.js'
 import type { After } from '../time/clock.js'
-import type { ProblemKind } from './denial.js'
 import type { MiddlewareLimiter } from './middleware-options.js'
 
 /** What a result has to know of the limit that it is a result of. */
@@ -19,7 +18,6 @@ export interface ResultLimit {
   readonly limiter: MiddlewareLimiter
   readonly shadow: boolean
   readonly unit: QuotaUnit | undefined
-  readonly problem: ProblemKind | undefined
   readonly slowDown: SlowDown<never> | undefined
 }
 
@@ -51,10 +49,6 @@ export class LimitResult {
   charge(charged: Reservation<When>, mayNotCount: boolean): void {
     this.charged = charged
     this.mayNotCount = mayNotCount
-  }
-
-  get problem(): ProblemKind | undefined {
-    return this.limit.problem
   }
 
   get unit(): QuotaUnit | undefined {

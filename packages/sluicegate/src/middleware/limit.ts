@@ -12,7 +12,6 @@ import type { RequestFacts } from '../keys/key-reader.js'
 import type { Key } from '../limiter.js'
 import type { Policy } from '../policy/policy.js'
 import type { SlowDown } from '../slow-down.js'
-import type { ProblemKind } from './denial.js'
 import type { KeyFinder, KeySource, MissingKey } from './key-source.js'
 import { KeylessRequest } from './keyless.js'
 import { giveBack, LimitResult, type ResultLimit } from './limit-result.js'
@@ -33,7 +32,6 @@ export interface LimitParts<Request> {
   readonly cost: number | Metered | ((request: Request, facts: RequestFacts) => Awaitable<number | Metered>)
   readonly shadow: boolean
   readonly unit: QuotaUnit | undefined
-  readonly problem: ProblemKind | undefined
   /** Whether some requests do not count. */
   readonly isRefunding: boolean
   /** Measures how long requests took, for limiters of the user's. */
@@ -67,7 +65,6 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
   readonly limiter: MiddlewareLimiter
   readonly shadow: boolean
   readonly unit: QuotaUnit | undefined
-  readonly problem: ProblemKind | undefined
   readonly slowDown: SlowDown<Request> | undefined
   private readonly parts: LimitParts<Request>
   /** Nothing is given back, hidden or chosen: an allowed decision says everything, and no {@link LimitResult} is needed. */
@@ -79,13 +76,12 @@ export class Limit<Request> implements ResultLimit, ChargeSource<Request> {
   private peeksAtOnce = true
 
   constructor(parts: LimitParts<Request>) {
-    const { limiter, shadow, unit, problem, isRefunding, inOutage, tally, slowDown } = parts
+    const { limiter, shadow, unit, isRefunding, inOutage, tally, slowDown } = parts
     const { policy } = limiter
     this.parts = parts
     this.limiter = limiter
     this.shadow = shadow
     this.unit = unit
-    this.problem = problem
     this.slowDown = slowDown
     this.tally = tally
     this.policy = policy

@@ -97,23 +97,10 @@ function limitOf<Request>(
   all: MiddlewareOptions<Request>,
   { watch, nowMs, perRoute = false }: LimitEnvironment,
 ): Limit<Request> {
-  const {
-    policy,
-    limiter: given,
-    key,
-    onMissingKey,
-    cost = 1,
-    shadow = false,
-    unit,
-    problem,
-    slowDown,
-    banAfter,
-    store,
-  } = limit as KnownLimit<Request>
+  const { policy, limiter: given, key, onMissingKey, cost = 1, shadow = false, unit, slowDown, store } = limit as KnownLimit<Request>
   // Of a shadow limiter the limiter within: it returns the kind of a denial, which the shadow hides and `onDenied` is called with.
   const within = given?.[WITHIN]
-  const limiter: MiddlewareLimiter =
-    within ?? given ?? limiterOf(policy as Policy, { ...(banAfter && { banAfter }), ...(store !== undefined && { store }) })
+  const limiter: MiddlewareLimiter = within ?? given ?? limiterOf(policy as Policy, { ...(store !== undefined && { store }) })
   if (!perRoute) watch.limitMade(limiter.policy)
   return new Limit({
     limiter,
@@ -123,7 +110,6 @@ function limitOf<Request>(
     cost,
     shadow: shadow || within !== undefined,
     unit,
-    problem,
     isRefunding: isRefunding(limiter.policy, all.counts),
     nowMs,
     inOutage: outageChoice(all.onOutage),

@@ -1,18 +1,16 @@
 import { type Awaitable, ignore, isPromise } from '../awaitable.js'
-import type { BanOptions } from '../ban-options.js'
 import type { Decision } from '../decision/decision.js'
 import { PolicyError, type StoreError } from '../errors.js'
 import type { HeaderOptions, HeaderVersion } from '../headers/header-writer.js'
-import type { QuotaUnit } from '../headers/quota.js'
 import type { OpenOptions } from '../holds/hold.js'
 import type { AnyHold, Metered } from '../holds/metered.js'
 import type { RequestFacts } from '../keys/key-reader.js'
 import type { WITHIN } from '../layers/shadow-limiter.js'
-import type { Key } from '../limiter.js'
+import type { Key, LimiterOptions } from '../limiter.js'
 import type { NoPolicy, Policy } from '../policy/policy.js'
 import type { Store } from '../shared/store.js'
 import type { SlowDownOptions } from '../slow-down.js'
-import type { Denial, DenialKind, ProblemKind } from './denial.js'
+import type { Denial, DenialKind } from './denial.js'
 import type { AnswerChange, BodyOption } from './denial-response.js'
 import type { KeySource, MissingKeyOption } from './key-source.js'
 
@@ -23,7 +21,7 @@ export type PolicyChoice<Request> = (request: Request, facts: RequestFacts) => A
 export type LimiterMaker = (policy: Policy) => MiddlewareLimiter
 
 /** Options of one limit. */
-export interface LimitOptions<Request> extends NoPolicy {
+export interface LimitOptions<Request> extends NoPolicy, Pick<LimiterOptions, 'shadow'>, Pick<HeaderOptions, 'unit'> {
   /**
    * A policy, for which a limiter is made; or a function that returns the policy of a request. Policies with the same content
    * share one limiter; at most 1,000 different ones.
@@ -33,11 +31,8 @@ export interface LimitOptions<Request> extends NoPolicy {
    */
   readonly policy?: Policy | PolicyChoice<Request>
   /**
-   * Where the limiter made for `policy` keeps its budget, so that several processes share it. Of an app, also for the policies of its routes;
-   * beside `limits`, for each that has no limiter.
-   *
-   * @defaultValue in memory
-   * @example rateLimit({ policy, store: redis(client) })
+   * {@link SharedOptions.store} of the limiter made for `policy`. Of an app, also for the policies of its routes; beside `limits`, for each that has no
+   * limiter.
    */
   readonly store?: Store | undefined
   /**
@@ -74,40 +69,12 @@ export interface LimitOptions<Request> extends NoPolicy {
    */
   readonly cost?: number | Metered | ((request: Request, facts: RequestFacts) => Awaitable<number | Metered>)
   /**
-   * Requests are counted and all of them pass. Headers do not mention the limit; `onDenied` is called.
-   *
-   * @defaultValue `false`
-   * @example rateLimit({ policy, shadow: true })
-   */
-  readonly shadow?: boolean
-  /**
-   * What tokens are, for `RateLimit-Policy`.
-   *
-   * @defaultValue `'requests'`
-   * @example rateLimit({ policy, unit: 'content-bytes' })
-   */
-  readonly unit?: QuotaUnit
-  /**
-   * The problem type of a denial by this limit.
-   *
-   * @defaultValue `'quota-exceeded'`
-   * @example rateLimit({ policy, problem: 'temporary-reduced-capacity' })
-   */
-  readonly problem?: ProblemKind
-  /**
    * Delays requests of a key that has used more than a number of tokens, before it is denied.
    *
    * @defaultValue none
    * @example rateLimit({ policy, slowDown: { after: 50, delay: (over) => over * 100 } })
    */
   readonly slowDown?: SlowDownOptions<Request>
-  /**
-   * Bans a key after repeated denials. For the limiter made for `policy`; a limiter of your own has an option `banAfter` itself.
-   *
-   * @defaultValue none
-   * @example rateLimit({ policy, banAfter: { denials: 10, within: '1m', for: '15m' } })
-   */
-  readonly banAfter?: BanOptions
 }
 
 /**
@@ -204,7 +171,6 @@ type LimitChoice =
       readonly limiter?: undefined
       readonly cost?: undefined
       readonly unit?: undefined
-      readonly problem?: undefined
     }
 
 /**

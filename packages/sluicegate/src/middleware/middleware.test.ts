@@ -164,12 +164,6 @@ test('a shadow limiter reports what kind of denial it would be', () => {
   assert.deepEqual(kinds(shadow({ deny: ['192.0.2.1'] })), Array(3).fill('listed true false'))
 })
 
-test('the problem type of a limit may be abnormal usage', () => {
-  const denied = asking({ limiter: createLimiter(TWO), cost: 2, problem: 'abnormal-usage-detected' })
-  denied()
-  assert.match((denied() as DenialResponse).body, /#abnormal-usage-detected/)
-})
-
 test('headers of a key with a policy of its own describe that policy, also through lists and in layers', () => {
   const gold = tokenBucket({ name: 'gold', limit: 100, window: '10s', burst: 200 })
   const limiter = createLimiter(TWO, { policyFor: (key) => (key === 'ada' ? gold : undefined), allow: ['root'] })

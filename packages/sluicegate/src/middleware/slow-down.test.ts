@@ -86,7 +86,7 @@ test('a delay is the same over limiters that answer later, of several limits the
 
 test('a client that goes away ends its delay at once, and no timer stays', async () => {
   const limiter = createLimiter(HUNDRED)
-  const { decide, timers } = slowed({ limiter, slowDown: { after: 0, delay: '10s', maxDelayedPerKey: 1 } })
+  const { decide, timers } = slowed({ limiter, slowDown: { after: 0, delay: '10s', maxDelayed: 1 } })
   for (let i = 0; i < 5; i++) {
     let gone = (): void => undefined
     const decided = decide({}, (tell) => (gone = tell)) as Promise<MiddlewareResult>
@@ -102,16 +102,27 @@ test('a client that goes away ends its delay at once, and no timer stays', async
 
 test('the number of delayed requests of a key and of all keys is bounded: further ones are denied with retry-after and not charged', async () => {
   const limiter = createLimiter(HUNDRED)
-  const { clock, decide, timers } = slowed({ limiter, slowDown: { after: 0, delay: '2s', maxDelayedPerKey: 2, maxDelayed: 3 } })
-  const delayed = [decide(), decide(), decide({ user: 'bob' })]
+  const { clock, decide, timers } = slowed({ limiter, slowDown: { after: 0, delay: '2s', maxDelayed: 11 } })
+  const delayed = [...Array.from({ length: 10 }, () => decide()), decide({ user: 'bob' })]
   for (const user of ['ada', 'bob', 'eve']) {
     const denied = decide({ user }) as MiddlewareResult
     assert.deepEqual([statusOf(denied), headerOf(denied, 'Retry-After')], [429, '2'])
   }
-  assert.deepEqual([limiter.peek('ada').remaining, limiter.peek('eve').remaining, timers()], [98, 100, 3])
+  assert.deepEqual([limiter.peek('ada').remaining, limiter.peek('eve').remaining, timers()], [90, 100, 11])
   clock.advance(2_000)
   for (const each of delayed) assert.equal((await each).passes, true)
   assert.equal(await course(decide({ user: 'eve' }), (ms) => clock.advance(ms), 2_000), 2_000)
+})
+
+test('one key delays ten requests at once, and no more', () => {
+  const { decide, timers } = slowed({ limiter: createLimiter(HUNDRED), slowDown: { after: 0, delay: '2s' } })
+  const answers = Array.from({ length: 12 }, () => decide())
+  assert.equal(timers(), 10)
+  assert.deepEqual(
+    answers.slice(10).map((denied) => statusOf(denied as MiddlewareResult)),
+    [429, 429],
+  )
+  assert.equal(decide({ user: 'bob' }) instanceof Promise, true)
 })
 
 test('decisions in shadow mode, decisions without the store and free requests are not delayed', async () => {
@@ -156,7 +167,7 @@ test('invalid options are refused, and so is a function that returns no time', a
     [{ delay: 'long' }, 'DURATION_INVALID', 'slowDown.delay'],
     [{ maxDelay: '2h' }, 'DURATION_INVALID', 'slowDown.maxDelay'],
     [{ maxDelayed: 0 }, 'OPTION_INVALID', 'slowDown.maxDelayed'],
-    [{ maxDelayedPerKey: 1.5 }, 'OPTION_INVALID', 'slowDown.maxDelayedPerKey'],
+    [{ maxDelayedPerKey: 1 }, 'OPTION_UNKNOWN', 'maxDelayedPerKey'],
     [{ delayMs: 5 }, 'OPTION_UNKNOWN', 'delayMs'],
   ] as const) {
     const slowDown = { after: 1, delay: 5, ...wrong } as never
@@ -166,8 +177,6 @@ test('invalid options are refused, and so is a function that returns no time', a
     const { decide } = slowed({ policy: HUNDRED, slowDown: { after: 0, delay: () => seen as never } })
     assert.throws(() => decide(), { code: 'OPTION_INVALID', option: 'slowDown.delay' })
   }
-  const banAfter = { denials: 2, within: '1m', for: '1h' } as const
-  assert.throws(() => new Middleware({ limiter: createLimiter(HUNDRED), banAfter }), { code: 'OPTION_INVALID', option: 'banAfter' })
 })
 
 test('a place of concurrency lasts through a delay that is longer than its time, and as long as ever after it', async () => {

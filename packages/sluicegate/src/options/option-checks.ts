@@ -122,9 +122,9 @@ export interface UnknownOption {
 
 /** Options of shared limiters, of their stores and of queues are easily given to another one: where they belong. */
 const OWNERS: readonly (readonly [options: readonly string[], owner: string])[] = [
-  [['mode', 'lease', 'outage', 'localShare', 'timeout'], 'createLimiter(policy, { store, $ })'],
+  [['mode', 'lease', 'outage', 'share', 'timeout'], 'createLimiter(policy, { store, $ })'],
   [['store'], 'createLimiter(policy, { $ })'],
-  [['concurrency', 'maxWait', 'maxWaitingPerKey', 'overflow', 'paused'], 'createLimiter(policy, { queue: { $ } })'],
+  [['concurrency', 'maxWait', 'maxWaitingPerKey', 'overflow'], 'createQueue(limiter, { $ })'],
   [['prefix', 'hashTag'], 'redis(client, { $ })'],
   [['table'], 'postgres(pool, { $ })'],
   [['client'], 'a store, such as redis($)'],
@@ -137,9 +137,18 @@ const RENAMED: Readonly<Record<string, string>> = {
   maxQueuedPerKey: 'maxWaitingPerKey',
   growTo: 'maxKeys',
   horizonMs: 'lease',
+  localShare: 'share',
+  plans: 'policyFor',
 }
 /** What these set chooses itself now. */
-const AUTOMATIC = ['newcomers', 'slotBytes', 'counters', 'freeShare', 'recoverMs', 'random']
+const AUTOMATIC = ['newcomers', 'slotBytes', 'counters', 'freeShare', 'recoverMs', 'random', 'maxDelayedPerKey', 'longestPause']
+
+/** What to write in place of others. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  queue: 'make one with these bounds: createQueue(limiter, { concurrency: 2 })',
+  paused: 'call pause() of the queue',
+  limiter: 'give it in place of the policy',
+}
 
 /** The error for an unknown option, with what to write instead where that is known: it belongs elsewhere, has another name, or a similar one. */
 export function unknownOption({ option, value, known, of, mend = hintFor(option, known) }: UnknownOption): PolicyError {
@@ -153,6 +162,7 @@ export function unknownOption({ option, value, known, of, mend = hintFor(option,
 function hintFor(option: string, known: readonly string[]): string | undefined {
   const owner = OWNERS.find(([names]) => names.includes(option))?.[1]
   if (owner !== undefined) return `give it to ${owner.replace('$', option)}`
+  if (Object.hasOwn(INSTEAD, option)) return INSTEAD[option]
   if (AUTOMATIC.includes(option)) return 'leave it out, it is automatic'
   const renamed = Object.hasOwn(RENAMED, option) ? RENAMED[option] : undefined
   return renamed !== undefined && known.includes(renamed) ? `did you mean ${renamed}?` : undefined

@@ -3,7 +3,7 @@ import { after, before, mock, test } from 'node:test'
 import { everyNth, shortOrLong } from 'sluicegate-testkit'
 import { FakeNet } from 'sluicegate-testkit/outbound/fake-net.js'
 import { createLimiter } from '../create-limiter.js'
-import { type HeaderVersion, HeaderWriter } from '../headers/header-writer.js'
+import { type HeaderOptions, type HeaderVersion, HeaderWriter } from '../headers/header-writer.js'
 import type { Policy } from '../policy/policy.js'
 import { fixedWindow, gcra, tokenBucket } from '../policy/single-policy.js'
 import { limitedFetch } from './limited-fetch.js'
@@ -42,7 +42,7 @@ async function course(policy: Policy, version: HeaderVersion | 'silent', tell = 
   }
   const net = new FakeNet(answer, 10)
   const limiter = createLimiter(policy, { clock: net.clock })
-  const writer = new HeaderWriter({ version: version === 'silent' ? 'none' : version, nowMs: () => net.clock.nowMs() })
+  const writer = new HeaderWriter({ version: version === 'silent' ? 'none' : version, nowMs: () => net.clock.nowMs() } as HeaderOptions)
   const polite = limitedFetch(net.fetch, { clock: net.clock, attempts: 100, maxTotal: Number.POSITIVE_INFINITY })
   let isOver = false
   const caller = async (): Promise<void> => {

@@ -32,12 +32,12 @@ test('a moment in Retry-After closes a host for 40 s, and no pause or empty budg
   assert.equal(polite.statsOf('a')?.pauseMs, 40_000)
   for (const headers of [{ 'Retry-After': '999999999' }, { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': '999999999' }]) {
     const closed = new FakeNet((_, number) => (number === 1 ? new Response(null, { status: 429, headers }) : new Response('ok')))
-    const hourly = limitedFetch(closed.fetch, { clock: closed.clock, jitter: 0, attempts: 1, longestPause: 3_600_000 })
-    assert.equal((await hourly('http://a/')).status, 429)
-    assert.equal(hourly.statsOf('a')?.pauseMs, 3_600_000)
-    await assert.rejects(hourly('http://a/'), { code: 'PAUSED' })
-    closed.clock.advance(3_600_001)
-    assert.equal((await hourly('http://a/')).status, 200)
+    const daily = limitedFetch(closed.fetch, { clock: closed.clock, jitter: 0, attempts: 1 })
+    assert.equal((await daily('http://a/')).status, 429)
+    assert.equal(daily.statsOf('a')?.pauseMs, 86_400_000)
+    await assert.rejects(daily('http://a/'), { code: 'PAUSED' })
+    closed.clock.advance(86_400_001)
+    assert.equal((await daily('http://a/')).status, 200)
   }
 })
 

@@ -64,12 +64,7 @@ export interface OutboundOptions extends TurnOptions, Pick<WaitOptions, 'maxWait
    * @example limitedFetch(fetch, { policy })
    */
   readonly policy?: Policy
-  /**
-   * The policy of single keys, called when a key is first used; undefined for `policy`, or for none. At most 1,000 different policies.
-   *
-   * @defaultValue none
-   * @example limitedFetch(fetch, { policyFor: (host) => plans.get(host) })
-   */
+  /** Called when a key is first used; undefined for `policy`, or for none. At most 1,000 different policies. */
   readonly policyFor?: (key: string) => Policy | undefined
   /**
    * Instead of a policy: a limiter, in memory or shared. It is not closed with this.
@@ -102,19 +97,9 @@ export interface OutboundOptions extends TurnOptions, Pick<WaitOptions, 'maxWait
    * @example limitedFetch(fetch, { key: (request) => request.header('authorization') ?? 'none' })
    */
   readonly key?: (request: OutboundRequest) => string
-  /**
-   * Higher is sent first among the requests of a key; equal ones in the order of calls.
-   *
-   * @defaultValue `0`
-   * @example limitedFetch(fetch, { priority: ({ method }) => (method === 'GET' ? 1 : 0) })
-   */
+  /** Higher is sent first among the requests of a key; equal ones in the order of calls. */
   readonly priority?: (request: OutboundRequest) => number
-  /**
-   * Requests of a key under way at once, each to the end of its response's body.
-   *
-   * @defaultValue no bound
-   * @example limitedFetch(fetch, { concurrency: 4 })
-   */
+  /** Requests of a key under way at once, each to the end of its response's body. */
   readonly concurrency?: number
   /**
    * After so long a body that is not read stops counting for `concurrency`; it stays readable.
@@ -130,19 +115,7 @@ export interface OutboundOptions extends TurnOptions, Pick<WaitOptions, 'maxWait
    * @example limitedFetch(fetch, { maxPause: '1m' })
    */
   readonly maxPause?: Duration
-  /**
-   * The longest pause that a server can ask for, or an empty budget last: after it one request tests whether it is over.
-   *
-   * @defaultValue `'24h'`
-   * @example limitedFetch(fetch, { longestPause: '1h' })
-   */
-  readonly longestPause?: Duration
-  /**
-   * Keys in memory at once, 1 to 1,000,000. The one that is idle for longest is forgotten; if all are busy `KEYS_FULL`.
-   *
-   * @defaultValue `10_000`
-   * @example limitedFetch(fetch, { maxKeys: 100 })
-   */
+  /** Keys in memory at once, 1 to 1,000,000, `10_000` by default. The one that is idle for longest is forgotten; if all are busy `KEYS_FULL`. */
   readonly maxKeys?: number
   /**
    * Attempts at a request, 1 to 100.
@@ -218,7 +191,6 @@ const DURATIONS = {
   bodyTimeout: { otherwise: 30_000, least: 1, most: Number.POSITIVE_INFINITY },
   maxWait: { otherwise: Number.POSITIVE_INFINITY, least: 0, most: Number.POSITIVE_INFINITY },
   maxPause: { otherwise: 300_000, least: 0, most: Number.POSITIVE_INFINITY },
-  longestPause: { otherwise: DAY_MS, least: 1, most: Number.POSITIVE_INFINITY },
   maxTotal: { otherwise: 120_000, least: 0, most: Number.POSITIVE_INFINITY },
   backoff: { otherwise: 1_000, least: 1, most: MAX_BACKOFF_MS },
 } as const
@@ -251,8 +223,8 @@ export function outboundSettings(given: OutboundOptions): OutboundSettings {
     }
   }
   checkCost(options)
-  const { backoffMs, jitter, longestPauseMs } = numbers
-  return { ...numbers, given: options, clock, pace: { backoffMs, maxBackoffMs: MAX_BACKOFF_MS, jitter, longestPauseMs, random } }
+  const { backoffMs, jitter } = numbers
+  return { ...numbers, given: options, clock, pace: { backoffMs, maxBackoffMs: MAX_BACKOFF_MS, jitter, longestPauseMs: DAY_MS, random } }
 }
 
 function checkCost({ policy, policyFor, limiter, cost, costOf }: OutboundOptions): void {

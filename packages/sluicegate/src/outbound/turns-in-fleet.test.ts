@@ -274,7 +274,7 @@ describe('limited fetch in fleet', () => {
 
     inTime(`${mode}: requests that wait for a share use the whole budget once the store is back`, async () => {
       const policy = tokenBucket({ limit: 10, window: '1s', burst: 1, name: `local ${mode}` })
-      await using one = await shared.member(policy, { mode, localShare: 0.001, timeout: SHORT_MS })
+      await using one = await shared.member(policy, { mode, share: 0.001, timeout: SHORT_MS })
       const host = new CountedHost()
       const polite = host.limited(one.limiter)
       const calls = await shared.withFault({ kind: 'cut' }, async () => {

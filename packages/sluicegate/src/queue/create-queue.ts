@@ -11,7 +11,6 @@ import {
   checkedQueueOptions,
   type OwnQueueOptions,
   type QueueLimiter,
-  type QueueOptions,
   type RunningJob,
   type RunOptions,
   type WrapOptions,
@@ -28,7 +27,7 @@ import type { QueueVerbs, WorkQueue } from './work-queue.js'
  * const page = await queue.run('example.org', () => fetch('https://example.org/'), { priority: 1 })
  */
 export function createQueue(limiter: QueueLimiter, options: OwnQueueOptions = {}): WorkQueue {
-  const { clock = clockOf(limiter) ?? preciseClock(), ...others } = asGiven(options, CLOCK)
+  const { clock = clocks.get(limiter) ?? preciseClock(), ...others } = asGiven(options, CLOCK)
   // A step of the wall clock says nothing of how long a job runs or waits.
   const even = clockHandle(clock).kind === 'wall' ? preciseClock() : clock
   return new LimiterQueue(limiter, checkedQueueOptions(others), even)
@@ -38,21 +37,12 @@ const CLOCK = ['clock'] as const
 
 /** Of each limiter, made when it is first used: most limiters never queue anything. */
 const queues = /* @__PURE__ */ onceInProcess('queues', () => new WeakMap<QueueLimiter, WorkQueue>())
-const settings = /* @__PURE__ */ onceInProcess('options of queues', () => new WeakMap<QueueLimiter, OwnQueueOptions>())
+/** Of the limiters of this library, but a handle's or a snapshot's without its own. */
+const clocks = /* @__PURE__ */ onceInProcess('clocks of queues', () => new WeakMap<QueueLimiter, Clock>())
 
-/** The clock of a limiter of this library; undefined for any other, and for a handle's or a snapshot's own. */
-function clockOf(limiter: object): Clock | undefined {
-  return asGiven<OwnQueueOptions>(settings.get(limiter as QueueLimiter) ?? {}, CLOCK).clock
-}
-
-/** Says how the queue of a limiter is to be made, once one of its jobs or settings is asked for. Checks the options now. */
-export function withQueue<Limiter extends QueueLimiter>(
-  limiter: Limiter,
-  options: QueueOptions | undefined,
-  clock: Clock | undefined,
-): Limiter {
-  if (options !== undefined) checkedQueueOptions(options)
-  settings.set(limiter, clock === undefined ? { ...options } : { ...options, clock })
+/** Says by which clock the queue of a limiter goes, once one of its jobs or settings is asked for. */
+export function withQueue<Limiter extends QueueLimiter>(limiter: Limiter, clock: Clock | undefined): Limiter {
+  if (clock !== undefined) clocks.set(limiter, clock)
   return limiter
 }
 
@@ -60,7 +50,7 @@ export function withQueue<Limiter extends QueueLimiter>(
 export function queueOf(limiter: QueueLimiter): WorkQueue {
   const known = queues.get(limiter)
   if (known !== undefined) return known
-  const queue = createQueue(limiter, settings.get(limiter))
+  const queue = createQueue(limiter)
   queues.set(limiter, queue)
   return queue
 }

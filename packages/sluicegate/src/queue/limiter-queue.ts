@@ -49,14 +49,13 @@ export class LimiterQueue extends Shown implements WorkQueue, LaneHost, RunningH
   private isStarting = false
   private willStart = false
   private isClosed = false
-  isPaused: boolean
+  isPaused = false
 
   constructor(limiter: QueueLimiter, settings: QueueSettings, clock: Clock) {
     super()
     this.limiter = limiter
     this.settings = settings
     this.clock = clock
-    this.isPaused = settings.paused
     this.alarm = new Alarm(clock, (error) => this.rejectAll(() => error))
     this.background = new Alarm(unheldClock(clock), (error) => this.rejectAll(() => error))
   }

@@ -5,7 +5,7 @@ import { PolicyError } from '../errors.js'
 import type { OpenOptions } from '../holds/hold.js'
 import { type AnyHold, checkMetered, type HoldOpener, type Metered, meteredBy } from '../holds/metered.js'
 import { checkKey, isByName, type Key, type KeysByName, keyInOrder, ownKey } from '../key.js'
-import { checkBoolean, checkFunction, checkInteger, checkOneOf, checkOptions, checkSignal } from '../options/option-checks.js'
+import { checkFunction, checkInteger, checkOneOf, checkOptions, checkSignal } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import { checkedMs, type Duration } from '../time/duration.js'
 
@@ -26,7 +26,8 @@ export interface QueueLimiter extends HoldOpener {
 /** Options of a queue. */
 export interface QueueOptions extends Pick<RunOptions, 'maxWait' | 'timeout'>, Pick<TurnOptions, 'maxWaiting'> {
   /**
-   * Jobs that run at once in this process, over all keys: an integer >= 1. Across processes use the policy `concurrency`.
+   * Jobs that run at once in this process, over all keys: an integer >= 1. Across processes use the policy `concurrency`. Of `limitedFetch` requests of a
+   * key that are under way at once, each to the end of its response's body.
    *
    * @defaultValue no bound
    * @example createQueue(limiter, { concurrency: 5 })
@@ -47,13 +48,6 @@ export interface QueueOptions extends Pick<RunOptions, 'maxWait' | 'timeout'>, P
    * @example createQueue(limiter, { overflow: 'drop-oldest' })
    */
   readonly overflow?: Overflow
-  /**
-   * Start paused: jobs wait until `resume()`.
-   *
-   * @defaultValue `false`
-   * @example createQueue(limiter, { paused: true })
-   */
-  readonly paused?: boolean
 }
 
 /** Options of one job. */
@@ -61,7 +55,8 @@ export interface RunOptions extends Omit<WaitOptions, 'cost'> {
   /** {@link WaitOptions.cost} */
   readonly cost?: number | Metered
   /**
-   * Jobs with a higher number start first; of equal ones the first that came.
+   * Jobs with a higher number start first; of equal ones the first that came. Of `limitedFetch` a function of the request: what it returns orders the
+   * requests of a key.
    *
    * @defaultValue `0`
    * @example await limiter.run('ada', job, { priority: 10 })
@@ -121,7 +116,6 @@ export interface QueueSettings {
   readonly overflow: Overflow
   readonly maxWaitMs: number
   readonly timeoutMs: number
-  readonly paused: boolean
 }
 
 /** Tokens, or how to open a hold: of one object for each `cost: 'metered'`, as jobs of one cost are admitted in turn. */
@@ -146,24 +140,22 @@ const QUEUE_OPTIONS: readonly string[] = [
   'overflow',
   'maxWait',
   'timeout',
-  'paused',
 ] satisfies (keyof QueueOptions)[]
 const RUN_OPTIONS: readonly string[] = ['cost', 'priority', 'signal', 'maxWait', 'timeout'] satisfies (keyof RunOptions)[]
 const WRAP_OPTIONS: readonly string[] = [...RUN_OPTIONS, 'key', 'costOf']
 
 /** @throws {PolicyError} `OPTION_UNKNOWN` or `OPTION_INVALID` */
 export function checkedQueueOptions(given: QueueOptions): QueueSettings {
-  const options = checkOptions(given, QUEUE_OPTIONS, 'queue: { concurrency: 2 }', 'a queue')
-  const { concurrency = Number.POSITIVE_INFINITY, maxWaiting = DEFAULT_MAX_QUEUED, overflow = 'refuse-newest', paused = false } = options
+  const options = checkOptions(given, QUEUE_OPTIONS, '{ concurrency: 2 }', 'createQueue()')
+  const { concurrency = Number.POSITIVE_INFINITY, maxWaiting = DEFAULT_MAX_QUEUED, overflow = 'refuse-newest' } = options
   const { maxWaitingPerKey = maxWaiting, maxWait = Number.POSITIVE_INFINITY, timeout = Number.POSITIVE_INFINITY } = options
   if (concurrency !== Number.POSITIVE_INFINITY) checkInteger('concurrency', concurrency, 1)
   checkInteger('maxWaiting', maxWaiting, 0, MOST_QUEUED)
   checkInteger('maxWaitingPerKey', maxWaitingPerKey, 0, MOST_QUEUED)
   checkOneOf('overflow', overflow, OVERFLOWS)
-  checkBoolean('paused', paused)
   const maxWaitMs = checkedMs('maxWait', maxWait, 0)
   const timeoutMs = checkedMs('timeout', timeout, 1)
-  return { concurrency, maxWaiting, maxWaitingPerKey, overflow, maxWaitMs, timeoutMs, paused }
+  return { concurrency, maxWaiting, maxWaitingPerKey, overflow, maxWaitMs, timeoutMs }
 }
 
 /** @throws {PolicyError} `OPTION_UNKNOWN`, `OPTION_INVALID` or `COST_INVALID` */

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { shortOrLong } from 'sluicegate-testkit'
 import { microtasks } from 'sluicegate-testkit/turns.js'
 import { concurrency, createLimiter, fixedWindow, gcra, manualClock, type Policy, slidingLog, tokenBucket } from '../index.js'
+import { createQueue } from './create-queue.js'
 import type { Overflow } from './queue-options.js'
 
 // Random lives of a queue: whatever is run, aborted, paused and cleared, the policy and the bounds hold, and every promise settles.
@@ -85,11 +86,12 @@ for (const policy of POLICIES) {
 
 async function assertLife(
   policy: Policy,
-  queue: { concurrency: number; maxWaiting: number; overflow: Overflow },
+  bounds: { concurrency: number; maxWaiting: number; overflow: Overflow },
   life: readonly Move[],
 ): Promise<void> {
   const clock = manualClock(START_MS)
-  const limiter = createLimiter(policy, { clock, queue, maxKeys: 100 })
+  const limiter = createLimiter(policy, { clock, maxKeys: 100 })
+  const queue = createQueue(limiter, bounds)
   const started: Started[] = []
   const running = new Set<() => void>()
   const aborts: AbortController[] = []
@@ -124,7 +126,7 @@ async function assertLife(
       ...(maxWaitMs !== undefined && { maxWait: maxWaitMs }),
       ...(timeoutMs !== undefined && { timeout: timeoutMs }),
     }
-    outcomes.push(limiter.run(key, job, options).then(count, count))
+    outcomes.push(queue.run(key, job, options).then(count, count))
   }
   const count = (): void => void settledCount++
 
@@ -133,28 +135,28 @@ async function assertLife(
     else if (move.kind === 'advance') clock.advance(move.ms)
     else if (move.kind === 'finish') [...running][move.which % Math.max(1, running.size)]?.()
     else if (move.kind === 'abort') aborts[move.which % Math.max(1, aborts.length)]?.abort(new Error('enough'))
-    else if (move.kind === 'pause') limiter.queue.pause()
-    else if (move.kind === 'resume') limiter.queue.resume()
-    else limiter.queue.clear()
+    else if (move.kind === 'pause') queue.pause()
+    else if (move.kind === 'resume') queue.resume()
+    else queue.clear()
     await microtasks(60)
-    const { queued, running: taken } = limiter.queue.stats()
-    assert.ok(queued <= queue.maxWaiting && taken <= queue.concurrency, `${queued} wait, ${taken} run`)
+    const { queued, running: taken } = queue.stats()
+    assert.ok(queued <= bounds.maxWaiting && taken <= bounds.concurrency, `${queued} wait, ${taken} run`)
   }
 
   // Everything can end: what waits gets its tokens, what runs is let go.
-  limiter.queue.resume()
+  queue.resume()
   for (let i = 0; settledCount < asked || running.size > 0; i++) {
     assert.ok(i < 400, `${asked - settledCount} of ${asked} jobs never settled`)
     for (const end of [...running]) end()
     clock.advance(WINDOW_MS / 4)
     await microtasks(60)
   }
-  await Promise.all([...outcomes, limiter.queue.onIdle()])
+  await Promise.all([...outcomes, queue.onIdle()])
   assertWithin(policy, started)
   // Nothing is left charged for ever: a minute later the key is full.
   clock.advance(60_000)
   for (const key of ['a', 'b']) assert.equal(limiter.peek(key).remaining, policy.burst)
-  const { queued, running: left, keys, completed, failed, rejected } = limiter.queue.stats()
+  const { queued, running: left, keys, completed, failed, rejected } = queue.stats()
   assert.deepEqual([queued, left, keys, completed + failed + rejected], [0, 0, 0, asked])
   limiter.close()
 }

@@ -10,13 +10,15 @@ import type { Policy } from '../policy/policy.js'
 import { concurrency, fixedWindow, gcra, slidingLog, slidingWindow, tokenBucket } from '../policy/single-policy.js'
 import { manualClock } from '../time/clock.js'
 import { createQueue } from './create-queue.js'
+import type { QueueOptions } from './queue-options.js'
 import { QueueError, type QueueErrorCode } from './work-queue.js'
 
 const START_MS = 1_760_000_000_000
 
-function made(policy: Policy, options: LimiterOptions = {}) {
+function made(policy: Policy, options: LimiterOptions = {}, bounds?: QueueOptions) {
   const clock = manualClock(START_MS)
   const limiter = createLimiter(policy, { ...options, clock })
+  const queue = bounds === undefined ? limiter.queue : createQueue(limiter, bounds)
   const started: string[] = []
   /** A job that ends when it is let go. */
   const jobs = new Map<string, () => void>()
@@ -37,7 +39,7 @@ function made(policy: Policy, options: LimiterOptions = {}) {
     jobs.get(name)?.()
     await microtasks(300)
   }
-  return { clock, limiter, started, job, quick, advance, finish }
+  return { clock, limiter, queue, started, job, quick, advance, finish }
 }
 
 function hasCode(code: QueueErrorCode): (error: unknown) => boolean {
@@ -110,8 +112,8 @@ test('a job of higher priority and another cost overtakes one that was next, and
 })
 
 test('no more jobs run at once than concurrency says, over all keys, by priority and then by arrival', async () => {
-  const { limiter, started, job, finish } = made(tokenBucket({ limit: 100, window: '1s' }), { queue: { concurrency: 2 } })
-  const runs = ['a', 'b', 'c', 'd'].map((name) => limiter.run(name, job(name), { priority: name === 'd' ? 1 : 0 }))
+  const { queue, started, job, finish } = made(tokenBucket({ limit: 100, window: '1s' }), {}, { concurrency: 2 })
+  const runs = ['a', 'b', 'c', 'd'].map((name) => queue.run(name, job(name), { priority: name === 'd' ? 1 : 0 }))
   await microtasks(300)
   assert.deepEqual(started, ['a@0', 'b@0'])
   await finish('b')
@@ -123,8 +125,8 @@ test('no more jobs run at once than concurrency says, over all keys, by priority
 })
 
 test('a token that comes while no place is free goes back, and is taken again once one is', async () => {
-  const { limiter, started, job, advance, finish } = made(gcra({ limit: 1, window: '1s', burst: 1 }), { queue: { concurrency: 1 } })
-  const runs = [limiter.run('key', job('a')), limiter.run('key', job('b'))]
+  const { limiter, queue, started, job, advance, finish } = made(gcra({ limit: 1, window: '1s', burst: 1 }), {}, { concurrency: 1 })
+  const runs = [queue.run('key', job('a')), queue.run('key', job('b'))]
   await advance(5000)
   assert.deepEqual(started, ['a@0'])
   assert.equal(limiter.peek('key').allowed, true)
@@ -136,9 +138,9 @@ test('a token that comes while no place is free goes back, and is taken again on
 })
 
 test('a key without tokens keeps no other key from running', async () => {
-  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1h' }), { queue: { concurrency: 1 } })
-  const runs = [limiter.run('busy', quick('busy')), limiter.run('busy', quick('later'), { priority: 9 })]
-  for (let i = 0; i < 100; i++) runs.push(limiter.run(`key ${i}`, quick(`key ${i}`)))
+  const { queue, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1h' }), {}, { concurrency: 1 })
+  const runs = [queue.run('busy', quick('busy')), queue.run('busy', quick('later'), { priority: 9 })]
+  for (let i = 0; i < 100; i++) runs.push(queue.run(`key ${i}`, quick(`key ${i}`)))
   await microtasks(300)
   assert.equal(started.length, 101)
   await advance(3_600_000)
@@ -171,10 +173,10 @@ test('a waiting job that is aborted leaves the queue with the reason of its sign
 })
 
 test('a running job that is aborted rejects at once and holds its place until its function ends', async () => {
-  const { limiter, started, job, finish } = made(tokenBucket({ limit: 9, window: '1s' }), { queue: { concurrency: 1 } })
+  const { queue, started, job, finish } = made(tokenBucket({ limit: 9, window: '1s' }), {}, { concurrency: 1 })
   const controller = new AbortController()
-  const run = limiter.run('key', job('a'), { signal: controller.signal })
-  const next = limiter.run('key', job('b'))
+  const run = queue.run('key', job('a'), { signal: controller.signal })
+  const next = queue.run('key', job('b'))
   controller.abort(new Error('enough'))
   await assert.rejects(run, /enough/)
   assert.deepEqual(started, ['a@0'])
@@ -185,9 +187,9 @@ test('a running job that is aborted rejects at once and holds its place until it
 })
 
 test('a job that runs too long is rejected, hears of it by its signal, and frees its place', async () => {
-  const { limiter, started, job, advance, finish } = made(tokenBucket({ limit: 9, window: '1s' }), { queue: { concurrency: 1 } })
+  const { queue, started, job, advance, finish } = made(tokenBucket({ limit: 9, window: '1s' }), {}, { concurrency: 1 })
   let heard: unknown
-  const late = limiter.run(
+  const late = queue.run(
     'key',
     ({ signal }) =>
       new Promise(() => {
@@ -198,7 +200,7 @@ test('a job that runs too long is rejected, hears of it by its signal, and frees
     { timeout: 500 },
   )
   const rejected = assert.rejects(late, hasCode('TIMEOUT'))
-  const next = limiter.run('key', job('next'))
+  const next = queue.run('key', job('next'))
   await advance(499)
   assert.deepEqual(started, [])
   await advance(1)
@@ -207,7 +209,7 @@ test('a job that runs too long is rejected, hears of it by its signal, and frees
   assert.deepEqual(started, ['next@500'])
   await finish('next')
   await next
-  assert.deepEqual(limiter.queue.stats().failed, 1)
+  assert.deepEqual(queue.stats().failed, 1)
 })
 
 test('a job that does not start in time is rejected: at once where that is known', async () => {
@@ -225,10 +227,10 @@ test('a job that does not start in time is rejected: at once where that is known
 })
 
 test('a job that does not wait runs at once or not at all, also where places are what is missing', async () => {
-  const { limiter, job, finish } = made(tokenBucket({ limit: 9, window: '1s' }), { queue: { concurrency: 1, maxWaiting: 0 } })
-  const first = limiter.run('key', job('a'))
-  await assert.rejects(limiter.run('key', job('b')), hasCode('QUEUE_FULL'))
-  await assert.rejects(limiter.run('other', job('b'), { maxWait: 0 }), hasCode('WAIT_TOO_LONG'))
+  const { queue, job, finish } = made(tokenBucket({ limit: 9, window: '1s' }), {}, { concurrency: 1, maxWaiting: 0 })
+  const first = queue.run('key', job('a'))
+  await assert.rejects(queue.run('key', job('b')), hasCode('QUEUE_FULL'))
+  await assert.rejects(queue.run('other', job('b'), { maxWait: 0 }), hasCode('WAIT_TOO_LONG'))
   await finish('a')
   await first
 })
@@ -252,36 +254,36 @@ test('what can never pass is measured by the burst, of the policy of the key, an
 })
 
 test('a full queue refuses the newest job by default', async () => {
-  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), { queue: { maxWaiting: 2 } })
-  const runs = ['a', 'b', 'c'].map((name) => limiter.run('key', quick(name)))
-  await assert.rejects(limiter.run('key', quick('d'), { priority: 9 }), hasCode('QUEUE_FULL'))
+  const { queue, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), {}, { maxWaiting: 2 })
+  const runs = ['a', 'b', 'c'].map((name) => queue.run('key', quick(name)))
+  await assert.rejects(queue.run('key', quick('d'), { priority: 9 }), hasCode('QUEUE_FULL'))
   for (let i = 0; i < 3; i++) await advance(1000)
   await Promise.all(runs)
   assert.deepEqual(started, ['a@0', 'b@1000', 'c@2000'])
 })
 
 test('drop-oldest drops the oldest job of the lowest priority, and refuses one that matters less than all others', async () => {
-  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), {
-    queue: { maxWaiting: 2, overflow: 'drop-oldest' },
-  })
-  const first = limiter.run('key', quick('a'))
-  const dropped = assert.rejects(limiter.run('key', quick('b')), hasCode('DROPPED'))
-  const kept = [limiter.run('key', quick('c')), limiter.run('key', quick('d'))]
+  const { queue, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), {}, { maxWaiting: 2, overflow: 'drop-oldest' })
+  const first = queue.run('key', quick('a'))
+  const dropped = assert.rejects(queue.run('key', quick('b')), hasCode('DROPPED'))
+  const kept = [queue.run('key', quick('c')), queue.run('key', quick('d'))]
   await dropped
-  await assert.rejects(limiter.run('key', quick('e'), { priority: -1 }), hasCode('QUEUE_FULL'))
+  await assert.rejects(queue.run('key', quick('e'), { priority: -1 }), hasCode('QUEUE_FULL'))
   for (let i = 0; i < 3; i++) await advance(1000)
   await Promise.all([first, ...kept])
   assert.deepEqual(started, ['a@0', 'c@1000', 'd@2000'])
 })
 
 test('drop-lowest-priority drops only what matters less than the newest', async () => {
-  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), {
-    queue: { maxWaiting: 1, overflow: 'drop-lowest-priority' },
-  })
-  const first = limiter.run('key', quick('a'))
-  const second = assert.rejects(limiter.run('key', quick('b')), hasCode('DROPPED'))
-  await assert.rejects(limiter.run('key', quick('c')), hasCode('QUEUE_FULL'))
-  const last = limiter.run('key', quick('d'), { priority: 1 })
+  const { queue, started, quick, advance } = made(
+    tokenBucket({ limit: 1, window: '1s' }),
+    {},
+    { maxWaiting: 1, overflow: 'drop-lowest-priority' },
+  )
+  const first = queue.run('key', quick('a'))
+  const second = assert.rejects(queue.run('key', quick('b')), hasCode('DROPPED'))
+  await assert.rejects(queue.run('key', quick('c')), hasCode('QUEUE_FULL'))
+  const last = queue.run('key', quick('d'), { priority: 1 })
   await second
   await advance(1000)
   await Promise.all([first, last])
@@ -289,21 +291,21 @@ test('drop-lowest-priority drops only what matters less than the newest', async 
 })
 
 test('one key cannot fill the queue of all', async () => {
-  const { limiter, started, quick } = made(tokenBucket({ limit: 1, window: '1h' }), { queue: { maxWaiting: 100, maxWaitingPerKey: 3 } })
+  const { queue, started, quick } = made(tokenBucket({ limit: 1, window: '1h' }), {}, { maxWaiting: 100, maxWaitingPerKey: 3 })
   const runs: Promise<unknown>[] = []
-  for (let i = 0; i < 1000; i++) runs.push(limiter.run('mallory', quick(`mallory ${i}`)).catch((error: QueueError) => error.code))
-  await limiter.run('ada', quick('ada'))
+  for (let i = 0; i < 1000; i++) runs.push(queue.run('mallory', quick(`mallory ${i}`)).catch((error: QueueError) => error.code))
+  await queue.run('ada', quick('ada'))
   assert.deepEqual(started, ['mallory 0@0', 'ada@0'])
-  assert.equal(limiter.queue.stats().queued, 3)
-  limiter.queue.clear()
+  assert.equal(queue.stats().queued, 3)
+  queue.clear()
   const codes = await Promise.all(runs)
   assert.equal(codes.filter((code) => code === 'QUEUE_FULL').length, 996)
 })
 
 test('a paused queue starts nothing, spends nothing, and goes on where it stopped', async () => {
-  const { limiter, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), { queue: { paused: true } })
-  const { queue } = limiter
-  const runs = ['a', 'b'].map((name) => limiter.run('key', quick(name)))
+  const { limiter, queue, started, quick, advance } = made(tokenBucket({ limit: 1, window: '1s' }), {}, {})
+  queue.pause()
+  const runs = ['a', 'b'].map((name) => queue.run('key', quick(name)))
   await advance(1000)
   assert.deepEqual([started, queue.isPaused, queue.stats().queued], [[], true, 2])
   assert.equal(limiter.peek('key').remaining, 1)
@@ -410,21 +412,21 @@ test('misuse rejects and says what to do', async () => {
   await rejects(limiter.run('key', quick('a'), { cost: 0 }), 'COST_INVALID', /cost/)
   await rejects(limiter.run('key', quick('a'), { priority: Number.NaN }), 'OPTION_INVALID', /higher starts first/)
   await rejects(limiter.run('key', quick('a'), { timeoutMs: 5 } as never), 'OPTION_UNKNOWN', /timeout/)
-  assert.throws(() => createLimiter(tokenBucket({ limit: 1, window: 1 }), { queue: { concurrency: 0 } }), PolicyError)
+  assert.throws(() => createQueue(createLimiter(tokenBucket({ limit: 1, window: 1 })), { concurrency: 0 }), PolicyError)
   assert.throws(() => createQueue(limiter, { overflow: 'leak' as never }), /drop-oldest/)
 })
 
 test('a job may add jobs, pause the queue and close it', async () => {
-  const { limiter } = made(tokenBucket({ limit: 100, window: '1s' }), { queue: { concurrency: 1 } })
+  const { queue } = made(tokenBucket({ limit: 100, window: '1s' }), {}, { concurrency: 1 })
   const names: string[] = []
-  await limiter.run('key', async () => {
+  await queue.run('key', async () => {
     names.push('outer')
-    void limiter.run('key', () => names.push('inner'))
-    limiter.queue.pause()
+    void queue.run('key', () => names.push('inner'))
+    queue.pause()
   })
   assert.deepEqual(names, ['outer'])
-  limiter.queue.resume()
-  await limiter.queue.onIdle()
+  queue.resume()
+  await queue.onIdle()
   assert.deepEqual(names, ['outer', 'inner'])
 })
 
@@ -460,12 +462,12 @@ test('a queue of its own goes by the clock of its limiter, but not by the steps 
 
 test('thousands of jobs of many keys leave nothing behind', async () => {
   const count = shortOrLong(2_000, 10_000)
-  const { limiter, advance } = made(tokenBucket({ limit: 5, window: '1s' }), { queue: { concurrency: 50 } })
+  const { queue, advance } = made(tokenBucket({ limit: 5, window: '1s' }), {}, { concurrency: 50 })
   let ran = 0
   const runs: Promise<unknown>[] = []
   for (let i = 0; i < count; i++) {
     runs.push(
-      limiter.run(`key ${i % (count / 10)}`, async () => {
+      queue.run(`key ${i % (count / 10)}`, async () => {
         ran++
       }),
     )
@@ -473,7 +475,7 @@ test('thousands of jobs of many keys leave nothing behind', async () => {
   for (let i = 0; i < 10; i++) await advance(200)
   await Promise.all(runs)
   assert.equal(ran, count)
-  assert.deepEqual(limiter.queue.stats(), { queued: 0, running: 0, keys: 0, completed: count, failed: 0, rejected: 0 })
+  assert.deepEqual(queue.stats(), { queued: 0, running: 0, keys: 0, completed: count, failed: 0, rejected: 0 })
 })
 
 test('a permit is renewed as its own policy says, also one of a tier, and after an update that makes it shorter', async () => {

@@ -51,7 +51,7 @@ export interface WorkQueue {
 
 /** What a limiter offers of its queue. */
 export interface QueueVerbs extends Pick<WorkQueue, 'run' | 'wrap'> {
-  /** The queue behind `run` and `wrap`, with the bounds that the option `queue` gives. */
+  /** The queue behind `run` and `wrap`, whose bounds are the defaults: {@link createQueue} makes one with others. */
   readonly queue: WorkQueue
 }
 

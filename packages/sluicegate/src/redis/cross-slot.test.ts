@@ -211,7 +211,7 @@ describe('leased cross slot', async () => {
       fixedWindow({ limit: 1000, window: '30d', name: 'daily' }),
       fixedWindow({ limit: 2000, window: '30d', name: 'all' }),
     ])
-    const options = { store: redis(open.client, { prefix: 'outage' }), outage: 'local', localShare: 0.1, timeout: 300 } as const
+    const options = { store: redis(open.client, { prefix: 'outage' }), outage: 'local', share: 0.1, timeout: 300 } as const
     using limiter = createLimiter(policy, options)
     const other = await cluster.primaryOf(hashSlot('user'))
     let tenant = 0

@@ -79,12 +79,12 @@ for (const [kinds, where] of [
         [1, 2, 3, 1],
       )
       assert.deepEqual(
-        limiters.map((limiter) => limiter.stats().localShare),
+        limiters.map((limiter) => limiter.stats().share),
         [0.1, 0.1, 0.1, 0.1],
       )
-      const given = createLimiter(BUCKET, { ...options, localShare: 0.5 })
+      const given = createLimiter(BUCKET, { ...options, share: 0.5 })
       await given.take('k')
-      assert.deepEqual([given.stats().nodes, given.stats().localShare], [0, 0.5])
+      assert.deepEqual([given.stats().nodes, given.stats().share], [0, 0.5])
     })
   }
 }
@@ -103,8 +103,8 @@ test('another kind of value under the name, or no right to it, is no failure: th
   await redis.send('SET', 'wrong:nodes:bucket', 'x')
   const limiter = createLimiter(BUCKET, { store: redisStore(redis.client, { prefix: 'wrong' }), mode: 'exact' })
   for (let i = 0; i < 3; i++) assert.equal((await limiter.take('a')).source, 'store')
-  const { nodes, localShare, storeFailures, openCircuits } = limiter.stats()
-  assert.deepEqual([nodes, localShare, storeFailures, openCircuits], [0, 0.1, 0, 0])
+  const { nodes, share, storeFailures, openCircuits } = limiter.stats()
+  assert.deepEqual([nodes, share, storeFailures, openCircuits], [0, 0.1, 0, 0])
 })
 
 test('scripts that the server forgot, and data that it lost, do not make the count collapse', async () => {

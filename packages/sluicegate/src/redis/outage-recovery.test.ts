@@ -64,7 +64,7 @@ for (const [i, [kind, outage]] of KINDS.flatMap((kind) =>
     const limiter = createLimiter(bucket(`exact ${outage}`), {
       store: redis(open.client, { prefix: kind.name }),
       outage,
-      localShare: SHARE,
+      share: SHARE,
       timeout: TIMEOUT_MS,
     })
     const names = keys(100)
@@ -90,7 +90,7 @@ for (const kind of KINDS.slice(0, 2)) {
   longTest(`${kind.name}: of allOf each policy is charged what was used of it`, async () => {
     await using open = await kind.open([proxy])
     const policy = allOf([bucket('one'), bucket('two', 2 * BURST)])
-    const limiter = createLimiter(policy, { store: redis(open.client, { prefix: kind.name }), localShare: SHARE, timeout: TIMEOUT_MS })
+    const limiter = createLimiter(policy, { store: redis(open.client, { prefix: kind.name }), share: SHARE, timeout: TIMEOUT_MS })
     await limiter.take(['a', 'tenant'])
     proxy.set({ kind: 'cut' })
     await until('it is an outage', async () => (await limiter.peek(['x', 'y'])).source === 'outage')
@@ -110,7 +110,7 @@ for (const kind of KINDS.slice(0, 2)) {
     await using open = await kind.open([proxy])
     const limiter = createLimiter(bucket('flaps'), {
       store: redis(open.client, { prefix: kind.name }),
-      localShare: SHARE,
+      share: SHARE,
       timeout: SHORT_MS,
     })
     const name = 'k'
@@ -163,7 +163,7 @@ for (const kind of clientsForRun(ON_CLUSTER)) {
     await using open = await kind.open(cluster.roots)
     await oneShardOut(
       kind,
-      createLimiter(bucket('shards'), { store: redis(open.client, { prefix: kind.name }), localShare: SHARE, timeout: TIMEOUT_MS }),
+      createLimiter(bucket('shards'), { store: redis(open.client, { prefix: kind.name }), share: SHARE, timeout: TIMEOUT_MS }),
     )
   })
 }

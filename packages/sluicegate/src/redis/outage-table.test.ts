@@ -123,7 +123,7 @@ for (const kind of KINDS) {
           store: redis(open.client, { prefix }),
           mode,
           outage,
-          localShare: SHARE,
+          share: SHARE,
           timeout: TIMEOUT_MS,
           lease: 200,
         }

@@ -25,10 +25,10 @@ export interface RedisRateTableOptions {
   readonly prefix?: string
   /** How long a call may take, 1 ms to 1 minute, default 100 ms. */
   readonly timeout?: Duration
-  /** What decides in an outage: a table of this process with `localShare` of each rate (`local`, default), or all calls pass or none does. */
+  /** What decides in an outage: a table of this process with `share` of each rate (`local`, default), or all calls pass or none does. */
   readonly outage?: OutageMode
-  /** Above 0 to 1. Default: 1 divided by the number of tables with this prefix, as for a limiter ({@link SharedOptions.localShare}). */
-  readonly localShare?: number
+  /** Above 0 to 1. Default: 1 divided by the number of tables with this prefix, as for a limiter ({@link SharedOptions.share}). */
+  readonly share?: number
   /** How many keys each list of {@link RedisRateTable.hotKeys} follows, 0 to 10,000; default 0. */
   readonly hotKeys?: number
 }
@@ -48,7 +48,7 @@ export interface RedisRateTable {
   close(): void
 }
 
-const OPTIONS = ['client', 'prefix', 'timeout', 'outage', 'localShare', 'hotKeys']
+const OPTIONS = ['client', 'prefix', 'timeout', 'outage', 'share', 'hotKeys']
 /** Why a call in an outage that is denied without a table should come back: the server is called again after a second. */
 const CLOSED_RETRY_S = 1
 
@@ -67,14 +67,14 @@ export function createRedisRateTable(options: RedisRateTableOptions): RedisRateT
 
 /** Over any client. */
 export function rateTableOver(runner: CommandRunner, options: Omit<RedisRateTableOptions, 'client'>): RedisRateTable {
-  const { timeout, outage = 'local', localShare } = options
+  const { timeout, outage = 'local', share: givenShare } = options
   const timeoutMs = checkedTimeoutMs(timeout)
   checkOneOf('outage', outage, ['local', 'open', 'closed'])
-  if (localShare !== undefined) checkNumber('localShare', localShare, Number.MIN_VALUE, 1)
+  if (givenShare !== undefined) checkNumber('share', givenShare, Number.MIN_VALUE, 1)
   const keys = new RedisKeys(options.prefix ?? 'sluicegate')
   const id = newNodeId()
   // No policy has an empty name.
-  const share = localShareOf(outage, localShare, () => new CountedShare(preciseClock(), () => countNodes(runner, keys, [''], id)))
+  const share = localShareOf(outage, givenShare, () => new CountedShare(preciseClock(), () => countNodes(runner, keys, [''], id)))
   return new ScriptedRateTable(runner, keys, timeoutMs, { outage, share }, new TopLists(checkedHotKeys(options.hotKeys)))
 }
 

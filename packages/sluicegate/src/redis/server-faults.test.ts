@@ -122,7 +122,7 @@ async function endures(kind: ClientKind, fault: ServerFault): Promise<void> {
   await using open = await kind.open([server])
   const loads = MODES.map((mode) => {
     const prefix = `${kind.name} ${fault.name} ${mode}`
-    const limiter = createLimiter(POLICY, { store: redisStore(open.client, { prefix }), mode, localShare: SHARE, timeout: TIMEOUT_MS })
+    const limiter = createLimiter(POLICY, { store: redisStore(open.client, { prefix }), mode, share: SHARE, timeout: TIMEOUT_MS })
     const beganMs = performance.now()
     return { mode, limiter, beganMs, load: new FleetLoad(limiter, { keys: ['k'] }) }
   })

@@ -1,2 +1,1 @@
 export { region } from './region.js'
-export type { RegionOptions } from './region-options.js'

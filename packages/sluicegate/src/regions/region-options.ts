@@ -5,7 +5,7 @@ import type { Store } from '../shared/store.js'
 import { checkedMs } from '../time/duration.js'
 
 /** One region of budgets that several regions share. */
-export interface RegionOptions extends Pick<SharedOptions, 'timeout'> {
+export interface RegionOptions extends Pick<SharedOptions, 'timeout' | 'share'> {
   /**
    * 1 to 40 letters, digits, `.`, `_` or `-`. All processes of the region give the same one, each region its own.
    *
@@ -29,13 +29,6 @@ export interface RegionOptions extends Pick<SharedOptions, 'timeout'> {
    * @example region({ name: 'eu-west', local: redis(a), home: postgres(pool), share: 0.5 })
    */
   readonly home: Store
-  /**
-   * The part of the budget that this region decides by itself while the home does not answer, 0 to 1. It is charged there afterwards. 0 denies.
-   *
-   * @defaultValue 1 divided by the number of regions that the home has seen, at most 0.1 while that is unknown
-   * @example region({ name, local, home, share: 0.5 })
-   */
-  readonly share?: number
   /**
    * What decides policies too small to hold tokens of, such as 100 a second: the `home`, with a call for each take, or `share`: the region's
    * share of the policy, in its own store, without calls. That needs `share`, and all regions' shares together are at most 1.

@@ -27,7 +27,7 @@ export function region(given: RegionOptions): Store {
   at({ clock: preciseClock(), timeoutMs })
   return storeOf({
     name: `region ${name}`,
-    refused: { plans: 'need one store, such as redis(client): what a region holds is of one policy for each name' },
+    noPlans: 'of levels needs one store, such as redis(client): what a region holds is of one policy for each name',
     open: (use) => {
       const { local, home, store } = at(use)
       return {

@@ -104,9 +104,9 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
   constructor(parts: BackedLimiterParts) {
     super()
     const { connect, crossSlot, policy, places, options, countedShare, timeoutMs, horizonMs, lateAdvice, isMadeLate, clock, region } = parts
-    const { outage: mode = 'local', localShare, maxKeys = 100_000, hotKeys = 0, maxWaiting = 10_000 } = options
+    const { outage: mode = 'local', share: givenShare, maxKeys = 100_000, hotKeys = 0, maxWaiting = 10_000 } = options
     const isLeased = region && ((each: Policy) => region.isLeased(each))
-    const share = localShareOf(mode, localShare, countedShare)
+    const share = localShareOf(mode, givenShare, countedShare)
     const guard = new CallGuard(places, clock, timeoutMs)
     const late = new LateAnswers(lateAdvice)
     const outage = new Outage(mode, policy, share, clock, isMadeLate)
@@ -271,7 +271,7 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
       accountedTokens: account.tokens,
       leases: leases?.size ?? 0,
       nodes: this.share.nodes,
-      localShare: this.share.inForce,
+      share: this.share.inForce,
       ...(this.region && { region: this.region.stats() }),
     }
   }

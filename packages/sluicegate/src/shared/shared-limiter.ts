@@ -42,12 +42,12 @@ export interface SharedStats {
   /** Keys with a lease or a cached denial in this process. */
   readonly leases: number
   /**
-   * Limiters that share the policy, this one included, as the store last counted them; 0 while that is unknown, and where `localShare` or
+   * Limiters that share the policy, this one included, as the store last counted them; 0 while that is unknown, and where `share` or
    * `outage` says what decides in an outage. Of several policies it is the most, and with tiers that of the limiter's own policy.
    */
   readonly nodes: number
   /** The part of the budget that this process may spend in an outage: 1 with `outage: 'open'`, 0 with `closed`. */
-  readonly localShare: number
+  readonly share: number
   /** Of a limiter whose budget has its home in another region's store. */
   readonly region?: RegionStats
 }

@@ -1,11 +1,10 @@
+import type { TurnOptions } from '../arguments.js'
 import { checkedHotKeys } from '../decision/hot-keys.js'
 import { PolicyError } from '../errors.js'
-import type { LayerOptions } from '../layers/limiter-layers.js'
 import { whyNotLeased } from '../lease/leasing.js'
 import type { LimiterOptions } from '../limiter.js'
 import { asGiven, checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
-import { checkedQueueOptions } from '../queue/queue-options.js'
 import { checkClock } from '../time/clock.js'
 import { checkedMs, type Duration } from '../time/duration.js'
 import type { WatchOptions } from '../watch-options.js'
@@ -14,11 +13,13 @@ import type { Store } from './store.js'
 
 /** Options of every limiter that shares its budget with other processes. */
 export interface SharedOptions
-  extends Omit<LayerOptions, 'overrides' | 'clock'>,
-    Pick<LimiterOptions, 'maxKeys' | 'clock' | 'hotKeys' | 'maxWaiting' | 'queue'>,
+  extends Pick<LimiterOptions, 'maxKeys' | 'hotKeys' | 'policyFor' | 'policies' | 'banAfter' | 'allow' | 'deny' | 'shadow'>,
+    TurnOptions,
     WatchOptions {
   /**
-   * Where the budget is: `redis(client)`, `postgres(pool)`, `casStore(store)`, `primary()`, `durableObjects(namespace)`, `region({ ... })`.
+   * Where the budget is, so that several processes share it: `redis(client)`, `postgres(pool)`, `casStore(store)`, `primary()`,
+   * `durableObjects(namespace)`, `region({ ... })`. Of middleware for the limiters made for `policy`: of an app, also for those of its routes; beside
+   * `limits`, for each that has no limiter.
    *
    * @defaultValue none: the limiter is in memory
    * @example createLimiter(policy, { store: redis(client) })
@@ -47,13 +48,14 @@ export interface SharedOptions
    */
   readonly outage?: OutageMode
   /**
-   * With `local`: the share of the budget that each process may spend in an outage, above 0 to 1.
+   * The part of the budget that is decided without the store. With `local` what each process may spend in an outage, above 0 to 1; of a region what
+   * it decides by itself while the home does not answer, 0 to 1, which is charged there afterwards: 0 denies.
    *
-   * @defaultValue 1 divided by the number of limiters that share the policy, as the store counted them; at most 0.1 for one that it does not
-   * know
-   * @example createLimiter(policy, { store, localShare: 0.25 })
+   * @defaultValue 1 divided by the number of limiters, or regions, that share the policy, as the store counted them; at most 0.1 for one that it does
+   * not know
+   * @example createLimiter(policy, { store, share: 0.25 })
    */
-  readonly localShare?: number
+  readonly share?: number
   /**
    * How long a call to the store, or from a region to the home, may take: 1 ms to 1 minute.
    *
@@ -71,15 +73,13 @@ export const SHARED_OPTIONS: readonly (keyof SharedOptions)[] = [
   'lease',
   'clock',
   'outage',
-  'localShare',
+  'share',
   'timeout',
   'maxKeys',
   'hotKeys',
   'maxWaiting',
-  'queue',
   'policyFor',
   'policies',
-  'plans',
   'allow',
   'deny',
   'shadow',
@@ -98,15 +98,14 @@ const DEFAULT_HORIZON_MS = 50
 
 /** @throws {PolicyError} `OPTION_INVALID` */
 export function checkSharedOptions(options: SharedOptions): void {
-  const { outage, localShare, timeout, maxKeys, hotKeys, maxWaiting, queue, clock } = options
+  const { outage, share, timeout, maxKeys, hotKeys, maxWaiting, clock } = options
   if (clock !== undefined) checkClock(clock)
   checkOneOf('outage', outage, ['local', 'open', 'closed'])
-  if (localShare !== undefined) checkNumber('localShare', localShare, Number.MIN_VALUE, 1)
+  if (share !== undefined) checkNumber('share', share, Number.MIN_VALUE, 1)
   if (timeout !== undefined) checkedTimeoutMs(timeout)
   if (maxKeys !== undefined) checkInteger('maxKeys', maxKeys, 1, 10_000_000)
   checkedHotKeys(hotKeys)
   if (maxWaiting !== undefined) checkInteger('maxWaiting', maxWaiting, 0, 1_000_000)
-  if (queue !== undefined) checkedQueueOptions(queue)
 }
 
 /** @returns the options as {@link asGiven} says. @throws {PolicyError} `OPTION_INVALID`, `OPTION_UNKNOWN` */

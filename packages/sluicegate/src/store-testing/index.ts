@@ -1,2 +1,2 @@
 export { memoryStore } from './memory-store.js'
-export { type StoreConformanceOptions, storeConformance } from './store-conformance.js'
+export { storeConformance } from './store-conformance.js'

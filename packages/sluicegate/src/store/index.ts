@@ -1,2 +1,2 @@
 export { casStore } from './cas.js'
-export type { CasOutcome, CasOutcomes, CasState, CasStep, CasStore, CasSwap } from './cas-store.js'
+export type { CasState, CasStep, CasStore, CasSwap } from './cas-store.js'

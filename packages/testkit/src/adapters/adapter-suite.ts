@@ -89,7 +89,7 @@ function outageCases<Request>({ name }: Harness<Request>, start: StartApp<Reques
   const modes = [
     [{ outage: 'open' }, undefined, 20, undefined],
     [{ outage: 'closed' }, undefined, 0, 503],
-    [{ outage: 'local', localShare: 0.5 }, undefined, 5, 503],
+    [{ outage: 'local', share: 0.5 }, undefined, 5, 503],
     [{ outage: 'closed' }, 'open', 20, undefined],
     [{ outage: 'open' }, 'closed', 0, 503],
   ] as const
@@ -134,7 +134,7 @@ function delayCases<Request>({ name }: Harness<Request>, start: StartApp<Request
       delays++
       return ms
     }
-    const slowDown = { after: 1, delay, maxDelay: '1h', maxDelayedPerKey: 1 } as const
+    const slowDown = { after: 1, delay, maxDelay: '1h', maxDelayed: 1 } as const
     const { port, site } = await start(t, { all: { policy: day, slowDown } })
     assert.equal((await ask(port, '/ok')).status, 200)
     assert.equal(delays, 0)
@@ -154,7 +154,7 @@ function delayCases<Request>({ name }: Harness<Request>, start: StartApp<Request
 
   test(`${name}: a client that is denied again and again is banned`, async (t) => {
     const policy = fixedWindow({ limit: 1, window: 'day', name: 'day' })
-    const { port } = await start(t, { all: { policy, banAfter: { denials: 2, within: '1m', for: '100d' } } })
+    const { port } = await start(t, { all: createLimiter(policy, { banAfter: { denials: 2, within: '1m', for: '100d' } }) })
     const waits = []
     for (let i = 0; i < 4; i++) waits.push(Number((await ask(port, '/ok')).headers['retry-after'] ?? 0) > 86_400)
     assert.deepEqual(waits, [false, false, true, true])

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { after, before } from 'node:test'
 import type { ParentChannel, WorkerProcess } from '../../../sluicegate/dist/cluster/channel.js'
+import type { ServableLimiter } from '../../../sluicegate/dist/cluster/index.js'
 import { primary } from '../../../sluicegate/dist/cluster/primary.js'
 import { type ServeOptions, serveLimiter } from '../../../sluicegate/dist/cluster/serve-limiter.js'
 import type { SharedOptions } from '../../../sluicegate/dist/index.js'
@@ -97,11 +98,11 @@ export function clockOfTurns(): ManualClock {
 /** A primary and a worker within this process, on one clock. */
 export function fleet<P extends Policy>(
   policy: P,
-  { serve = {}, worker = {} }: { serve?: ServeOptions; worker?: Partial<SharedOptions> } = {},
+  { served: own, serve = {}, worker = {} }: { served?: ServableLimiter; serve?: ServeOptions; worker?: Partial<SharedOptions> } = {},
 ) {
   const clock = manualClock(START_MS)
   const pair = channelPair()
-  const served = serveLimiter(policy, { clock, ...serve })
+  const served = serveLimiter(own ?? policy, { clock, ...serve })
   served.serve(pair.worker)
   const limiter = createLimiter(policy, { store: primary({ process: pair.parent }), clock, ...worker })
   return { clock, pair, served, limiter }

@@ -1,5 +1,5 @@
 import { manualClock } from 'sluicegate'
-import { createGate, type Gate, type GateStats } from 'sluicegate/gate'
+import { createGate, type Gate } from 'sluicegate/gate'
 import { Random, Zipf } from '../random.js'
 import { quantile } from '../samples.js'
 
@@ -90,7 +90,7 @@ export interface AttackResult {
   readonly beyond: number
   readonly error: { readonly mean: number; readonly p99: number; readonly most: number; readonly bound: number }
   readonly mostMargin: number
-  readonly stats: GateStats
+  readonly stats: ReturnType<Gate['stats']>
   /** What the exact counter holds at its peak: keys in the window at once. */
   readonly mostKeysInWindow: number
 }

@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net'
-import { type HeaderPair, PROBLEM_MEDIA_TYPE } from 'sluicegate/http'
+import type { HeaderPair } from 'sluicegate/http'
 import type { WholeResponse } from './handler.js'
 import type { Problem } from './problem.js'
+
+/** The media type of a problem: RFC 9457, section 3. */
+const PROBLEM_TYPE = 'application/problem+json'
 
 export const JSON_TYPE = 'application/json'
 
@@ -37,7 +40,7 @@ export function replyEmpty(response: WholeResponse, status: 204 | 403 | 429, hea
 }
 
 export function replyProblem(response: WholeResponse, problem: Problem): void {
-  reply(response, problem.status, PROBLEM_MEDIA_TYPE, problem.toJson(), problem.headers)
+  reply(response, problem.status, PROBLEM_TYPE, problem.toJson(), problem.headers)
 }
 
 /** Names and values in turn, the form that Node writes out without a copy. */
@@ -51,12 +54,7 @@ function headerList(headers: readonly HeaderPair[]): string[] {
 export function endWithProblem(socket: Socket, problem: Problem): void {
   const body = problem.toJson()
   const { title } = JSON.parse(body) as { title: string }
-  const headers = [
-    ...ALWAYS,
-    ['Connection', 'close'],
-    ['Content-Type', PROBLEM_MEDIA_TYPE],
-    ['Content-Length', String(Buffer.byteLength(body))],
-  ]
+  const headers = [...ALWAYS, ['Connection', 'close'], ['Content-Type', PROBLEM_TYPE], ['Content-Length', String(Buffer.byteLength(body))]]
   const head = [`HTTP/1.1 ${problem.status} ${title}`, ...headers.map((pair) => pair.join(': '))]
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
 }

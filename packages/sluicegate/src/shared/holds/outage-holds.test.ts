@@ -37,7 +37,7 @@ function setUp(policy: Policy, outage: 'local' | 'open' | 'closed' = 'local', is
   }
   const of = (share: object): SharedLimiter =>
     createLimiter(policy, { store: casStore(store), clock, mode: isTogether ? 'exact' : 'leased', outage, ...share })
-  const limiter = of(outage === 'local' ? { localShare: 0.5 } : {})
+  const limiter = of(outage === 'local' ? { share: 0.5 } : {})
   const breakDown = (): void => {
     isOut = true
   }

@@ -1,7 +1,7 @@
 import { checkedPolicies, outerLayers } from '../../layers/limiter-layers.js'
 import type { Override } from '../../layers/override-map.js'
 import { withPromises } from '../../layers/promised.js'
-import { checkedPlans } from '../../plan-options.js'
+import { checkedPlans, policyOfKey } from '../../plan-options.js'
 import type { Policy } from '../../policy/policy.js'
 import { withQueue } from '../../queue/create-queue.js'
 import type { Clock } from '../../time/clock.js'
@@ -28,15 +28,15 @@ export interface SharedMaker {
  * @throws {PolicyError} before anything is made.
  */
 export function layeredShared(own: Policy, maker: SharedMaker, options: SharedOptions): SharedLimiter {
-  const { policyFor } = options
+  const policyFor = policyOfKey(options.policyFor)
   const outer = outerLayers({ ...options, clock: maker.clock }, SharedPermit.empty)
   const staleMs = overridesStaleMs(options.overrides)
-  const policies = checkedPolicies({ ...options, overrides: staleMs !== undefined }, own)
   const plans = checkedPlans(options, own)
+  const policies = checkedPolicies({ ...options, policyFor, overrides: staleMs !== undefined }, own)
   const plain = maker.make(own)
   const overrides = staleMs === undefined ? undefined : maker.overridesOf(staleMs, () => plain.policy)
   const isTiered = policyFor !== undefined || plans !== undefined || overrides !== undefined
   const tiered: SharedLimiter = isTiered ? tieredShared(plain, own, { ...maker, policyFor, plans, policies, overrides }) : plain
-  const queued = withQueue(withPromises(outer(tiered)), options.queue, maker.clock)
+  const queued = withQueue(withPromises(outer(tiered)), maker.clock)
   return overrides === undefined ? queued : Object.assign(queued, { overrides })
 }

@@ -78,7 +78,7 @@ function ofName<Limiter extends { readonly policy: Policy }>(policy: Policy, lim
 
 function sumOf(limiters: readonly SharedLimiter[]): SharedStats {
   const [own] = limiters as readonly [SharedLimiter]
-  const { nodes, localShare, region } = own.stats()
-  const sum = { ...sumOfStats(limiters), nodes, localShare }
+  const { nodes, share, region } = own.stats()
+  const sum = { ...sumOfStats(limiters), nodes, share }
   return region === undefined ? sum : { ...sum, region: sumOfRegions(region, limiters) }
 }

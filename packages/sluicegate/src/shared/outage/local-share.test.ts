@@ -107,7 +107,7 @@ test('a store that cannot count changes nothing, and is asked again when it is d
   assert.equal(share.inForce, 1 / 25)
 })
 
-test('the option localShare overrides the count, and so do the other modes', () => {
+test('the option share overrides the count, and so do the other modes', () => {
   const never = (): never => assert.fail('nothing is counted')
   assert.equal(localShareOf('local', 0.3, never).inForce, 0.3)
   assert.equal(localShareOf('open', undefined, never).inForce, 1)

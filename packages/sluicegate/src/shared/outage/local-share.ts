@@ -49,7 +49,7 @@ export interface LocalShare {
   answered(): void
 }
 
-/** A share that others determine: the option `localShare`, or a primary that knows its workers. */
+/** A share that others determine: the option `share`, or a primary that knows its workers. */
 export class GivenShare implements LocalShare {
   nodes = 0
   inForce: number
@@ -82,7 +82,8 @@ export class CountedShare implements LocalShare {
   private readonly clock: Clock
   private readonly count: () => Promise<number>
   private readonly rules: ShareRules
-  private share: number | undefined
+  /** Of the outage that is on. */
+  private ofOutage: number | undefined
   private calls = 0
   private restMs = FIRST_REST_MS
   /** From then on it counts after {@link MOST_CALLS}, and */
@@ -108,16 +109,16 @@ export class CountedShare implements LocalShare {
   }
 
   get inForce(): number {
-    return this.share ?? this.now()
+    return this.ofOutage ?? this.now()
   }
 
   forOutage(): number {
-    this.share ??= this.now()
-    return this.share
+    this.ofOutage ??= this.now()
+    return this.ofOutage
   }
 
   answered(): void {
-    this.share = undefined
+    this.ofOutage = undefined
     this.calls++
     const nowMs = this.clock.nowMs()
     if (nowMs < (this.calls < MOST_CALLS ? this.dueMs : this.soonMs)) return
@@ -173,7 +174,7 @@ export function shareCountedBy(
  *
  * @param counted the share where no option says what it is.
  */
-export function localShareOf(mode: OutageMode, localShare: number | undefined, counted: () => LocalShare): LocalShare {
+export function localShareOf(mode: OutageMode, share: number | undefined, counted: () => LocalShare): LocalShare {
   if (mode !== 'local') return new GivenShare(mode === 'open' ? 1 : 0)
-  return localShare === undefined ? counted() : new GivenShare(localShare)
+  return share === undefined ? counted() : new GivenShare(share)
 }
