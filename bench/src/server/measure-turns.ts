@@ -1,10 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { Agent, get } from 'node:http'
 import { connect } from 'node:http2'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { until } from 'sluicegate-testkit'
+import { summaryOf } from 'sluicegate-testkit/samples.js'
 import { QuotaClient } from 'sluicegate-testkit/service/quota-client.js'
 import { GrpcTestClient } from 'sluicegate-testkit/service/simulated-envoy.js'
 import { call, RULES, requestFrame } from './measure-grpc.js'
@@ -19,16 +21,25 @@ export interface TurnFigure {
   readonly longestMs: number
   /** The longest time between two turns of the service. */
   readonly heldMs: number
+  /** The p99 beside it by that beside nothing just before, of each pair. Beside `nothing` they show what chance does. */
+  readonly p99Times: readonly number[]
 }
 
-/** `policies` stand in the configuration. */
-export type TurnEffort = Readonly<Record<'seconds' | 'policies', number>>
+/** `policies` stand in the configuration, `seconds` is how long takes are measured, twice in a pair. */
+export type TurnEffort = Readonly<Record<'pairs' | 'seconds' | 'policies', number>>
+
+/** What a window of takes shows. */
+type Latencies = Pick<TurnFigure, 'p50Ms' | 'p99Ms' | 'longestMs'>
 
 const EACH_MS = 4
 const DESCRIPTORS = 128
 const CALLS = 64
 const STREAMS = 16
 const BUCKETS = 3_000
+const ENVOY_LIMITS = 2_000
+const TIER_ROWS = 1_000_000
+const AFTER_MS = 500
+const [CONFIG_FILE, RULES_FILE, TIER_FILE] = ['service.yaml', 'rules.yaml', 'tenants.csv']
 
 /** Within the service: on SIGUSR2 it prints the longest time between two turns since the last one. */
 const METER = `data:text/javascript,${encodeURIComponent(`
@@ -37,41 +48,71 @@ let last = performance.now(), longest = 0
 setInterval(() => { const now = performance.now(); longest = Math.max(longest, now - last - 1); last = now }, 1).unref()
 process.on('SIGUSR2', () => { writeSync(1, 'held ' + longest + '\\n'); longest = 0 })`)}`
 
-if (!isMainThread) await probed(workerData as { url: string; seconds: number })
+if (!isMainThread) serveWindows(workerData as { url: string; seconds: number })
 
-/** Takes beside quiet, then beside each of the others. */
-export async function measureTurns({ seconds, policies }: TurnEffort): Promise<TurnFigure[]> {
+/** Takes beside nothing, then beside each of the others, in pairs: what else the machine does has its part in both. */
+export async function measureTurns({ pairs, seconds, policies }: TurnEffort): Promise<TurnFigure[]> {
   const config = configOf(policies, 0)
-  const service = await ServiceProcess.start([], SLUICEGATE, { config, rules: RULES, ofNode: ['--import', METER] })
+  const files = { [RULES_FILE]: rulesOf(0), [TIER_FILE]: tiersOf(0) }
+  const service = await ServiceProcess.start([], SLUICEGATE, { config, files, ofNode: ['--import', METER] })
+  const probe = new Worker(fileURLToPath(import.meta.url), { workerData: { url: service.takeUrl, seconds } })
   const figures: TurnFigure[] = []
   try {
+    await window(probe)
     for (const [beside, load] of loadsOf(service, policies)) {
-      const over = new AbortController()
-      await heldBy(service)
-      const probe = new Worker(fileURLToPath(import.meta.url), { workerData: { url: service.takeUrl, seconds } })
-      const answer = new Promise<Omit<TurnFigure, 'beside' | 'heldMs'>>((resolve, reject) =>
-        probe.once('message', resolve).once('error', reject),
-      )
-      const going = load(over.signal)
-      const latencies = await answer
-      over.abort()
-      await going
-      figures.push({ beside, ...latencies, heldMs: await heldBy(service) })
+      const windows: (readonly [quiet: Latencies, busy: Latencies])[] = []
+      let heldMs = 0
+      for (let pair = 0; pair < pairs; pair++) {
+        const quiet = await window(probe)
+        await heldBy(service)
+        const over = new AbortController()
+        const going = load(over.signal)
+        windows.push([quiet, await window(probe)])
+        heldMs = Math.max(heldMs, await heldBy(service))
+        over.abort()
+        await going
+        // What it leaves behind belongs to no window.
+        await sleep(AFTER_MS)
+      }
+      figures.push({ beside, ...figureOf(windows), heldMs })
     }
   } finally {
+    await probe.terminate()
     await service.stop()
   }
   return figures
+}
+
+function figureOf(windows: readonly (readonly [quiet: Latencies, busy: Latencies])[]): Omit<TurnFigure, 'beside' | 'heldMs'> {
+  const busy = windows.map(([, each]) => each)
+  return {
+    p50Ms: summaryOf(busy.map(({ p50Ms }) => p50Ms)).median,
+    p99Ms: summaryOf(busy.map(({ p99Ms }) => p99Ms)).median,
+    longestMs: Math.max(...busy.map(({ longestMs }) => longestMs)),
+    p99Times: windows.map(([quiet, { p99Ms }]) => p99Ms / quiet.p99Ms),
+  }
+}
+
+/** Takes of so many seconds. */
+function window(probe: Worker): Promise<Latencies> {
+  return new Promise((resolve, reject) => {
+    probe.once('error', reject)
+    probe.once('message', (latencies: Latencies) => {
+      probe.off('error', reject)
+      resolve(latencies)
+    })
+    probe.postMessage('go')
+  })
 }
 
 type Load = (signal: AbortSignal) => Promise<void>
 
 function loadsOf(service: ServiceProcess, policies: number): readonly (readonly [beside: string, load: Load])[] {
   let version = 0
-  const reload = async (text: string): Promise<void> => {
-    writeFileSync(service.file, text)
+  const reload = async (file: string, text: string, ms = 400): Promise<void> => {
+    writeFileSync(join(service.folder, file), text)
     service.child.kill('SIGHUP')
-    await sleep(400)
+    await sleep(ms)
   }
   const grpc = `http://127.0.0.1:${service.grpcPort}`
   const again =
@@ -102,8 +143,10 @@ function loadsOf(service: ServiceProcess, policies: number): readonly (readonly 
   })
   return [
     ['nothing', () => Promise.resolve()],
-    [`reloads of ${policies} policies, one of them changed`, again(() => reload(configOf(policies, ++version)))],
-    [`reloads of ${policies} policies by merge keys`, again(() => reload(configOf(policies, ++version, true)))],
+    [`reloads of ${policies} policies, one of them changed`, again(() => reload(CONFIG_FILE, configOf(policies, ++version)))],
+    [`reloads of a file of Envoy with ${ENVOY_LIMITS} limits`, again(() => reload(RULES_FILE, rulesOf(++version)))],
+    [`reloads of a data file of ${TIER_ROWS} keys`, again(() => reload(TIER_FILE, tiersOf(++version), 2_000))],
+    [`reloads of ${policies} policies by merge keys`, again(() => reload(CONFIG_FILE, configOf(policies, ++version, true)))],
     ['scrapes of /metrics, back to back', again(() => fetched(`http://127.0.0.1:${service.httpPort}/metrics`))],
     [`ShouldRateLimit with ${DESCRIPTORS} descriptors, ${CALLS} calls at a time`, calls],
     [`RLQS, ${STREAMS} streams of ${BUCKETS} new buckets each`, streams],
@@ -115,7 +158,24 @@ function configOf(policies: number, version: number, isMerged = false): string {
   const numbers = (i: number): string =>
     isMerged ? `{ <<: *api, limit: ${own(i)} }` : `{ algorithm: token-bucket, limit: ${own(i)}, window: 1s }`
   const lines = Array.from({ length: policies - 1 }, (_, i) => `  p${i}: ${numbers(i)}\n`)
-  return `policies:\n  api: &api { algorithm: token-bucket, limit: 10000000, window: 1s }\n${lines.join('')}log: { level: silent }\n`
+  const tiers = `tiers: { small: { limit: 10 }, large: { limit: 20 } }, tier-file: ${TIER_FILE}`
+  return [
+    'policies:\n  api: &api { algorithm: token-bucket, limit: 10000000, window: 1s }\n',
+    ...lines,
+    `  tenants: { algorithm: token-bucket, limit: 5, window: 1m, ${tiers} }\nlog: { level: silent }\n`,
+  ].join('')
+}
+
+function rulesOf(version: number): string {
+  const own = Array.from({ length: ENVOY_LIMITS }, (_, i) => {
+    const perUnit = i === 0 ? 1_000_000 + version : 1_000_000
+    return `  - { key: path, value: '/${i}', rate_limit: { unit: second, requests_per_unit: ${perUnit} } }\n`
+  })
+  return `${RULES}${own.join('')}`
+}
+
+function tiersOf(version: number): string {
+  return `key,tier\n${Array.from({ length: TIER_ROWS }, (_, i) => `k${i},${i === version ? 'large' : 'small'}\n`).join('')}`
 }
 
 async function heldBy({ child }: ServiceProcess): Promise<number> {
@@ -140,8 +200,12 @@ function fetched(url: string, agent?: Agent): Promise<number | undefined> {
 }
 
 /** In a thread of its own, so that it is not held by what goes on beside it. */
-async function probed({ url, seconds }: { readonly url: string; readonly seconds: number }): Promise<void> {
+function serveWindows({ url, seconds }: { readonly url: string; readonly seconds: number }): void {
   const agent = new Agent({ keepAlive: true })
+  parentPort?.on('message', async () => parentPort?.postMessage(await probed(url, seconds, agent)))
+}
+
+async function probed(url: string, seconds: number, agent: Agent): Promise<Latencies> {
   const latencies: number[] = []
   const startMs = performance.now()
   const under: Promise<void>[] = []
@@ -156,8 +220,7 @@ async function probed({ url, seconds }: { readonly url: string; readonly seconds
     )
   }
   await Promise.all(under)
-  agent.destroy()
   latencies.sort((a, b) => a - b)
   const at = (share: number): number => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] as number
-  parentPort?.postMessage({ p50Ms: at(0.5), p99Ms: at(0.99), longestMs: at(1) })
+  return { p50Ms: at(0.5), p99Ms: at(0.99), longestMs: at(1) }
 }

@@ -24,9 +24,9 @@ export class ServiceProcess {
   readonly child: ChildProcess
   /** From the start of the process until it accepted connections. */
   readonly startupMs: number
-  /** Its configuration. */
+  /** Its configuration, and the folder of that. */
   readonly file: string
-  readonly #folder: string
+  readonly folder: string
 
   private constructor([httpPort, grpcPort, respPort]: Ports, child: ChildProcess, startupMs: number, folder: string) {
     this.file = configIn(folder)
@@ -35,23 +35,23 @@ export class ServiceProcess {
     this.respPort = respPort
     this.child = child
     this.startupMs = startupMs
-    this.#folder = folder
+    this.folder = folder
   }
 
-  /** Resolves when it accepts connections. `flags` are more of `sluicegate serve`, `ofNode` those of Node.js. */
+  /** Resolves when it accepts connections. `files` stand beside its configuration, `flags` are more of `sluicegate serve`, `ofNode` those of Node.js. */
   static async start(
     flags: readonly string[] = [],
     program = SLUICEGATE,
     {
       config = CONFIG,
-      rules,
+      files = {},
       ofNode = [],
-    }: { readonly config?: string; readonly rules?: string; readonly ofNode?: readonly string[] } = {},
+    }: { readonly config?: string; readonly files?: Readonly<Record<string, string>>; readonly ofNode?: readonly string[] } = {},
   ): Promise<ServiceProcess> {
     const ports = (await freePorts(3)) as unknown as Ports
     const folder = mkdtempSync(join(tmpdir(), 'sluicegate-bench-'))
     writeFileSync(configIn(folder), config)
-    if (rules !== undefined) writeFileSync(join(folder, 'rules.yaml'), rules)
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
     const [http, grpc, resp] = ports.map((port) => `127.0.0.1:${port}`)
     const args = ['serve', '--config', folder, '--http', http, '--grpc', grpc, '--resp', resp, ...flags] as string[]
     const startMs = performance.now()
@@ -71,7 +71,7 @@ export class ServiceProcess {
     const late = setTimeout(() => this.child.kill('SIGKILL'), 10_000)
     await once(this.child, 'close')
     clearTimeout(late)
-    rmSync(this.#folder, { recursive: true })
+    rmSync(this.folder, { recursive: true })
   }
 }
 

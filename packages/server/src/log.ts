@@ -14,6 +14,13 @@ export function createLog(level: LogLevel): Log {
   return pino({ ...OPTIONS, level }, errorOutput())
 }
 
+/** Puts warnings of the process, as those of the library, into its log; Node.js writes them as text between its lines. */
+export function logWarnings(log: Log): void {
+  const own = process.listeners('warning').find(({ name }) => name === 'onWarning')
+  if (own !== undefined) process.off('warning', own)
+  process.on('warning', ({ code, name, message }: NodeJS.ErrnoException) => log.warn({ code: code ?? name }, message))
+}
+
 /** Of the log of this process. */
 export function logCounts(): LineCounts {
   return errorOutput().counts

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { basename } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { everyNth, IS_LONG_RUN, longTest } from 'sluicegate-testkit'
+import { everyNth, IS_LONG_RUN, longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { TWO_POLICIES } from 'sluicegate-testkit/service/running-service.js'
 import { announcement, configFile, ended, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { VERSION } from './version.js'
@@ -21,6 +21,29 @@ test('serve prints its address, its policies and a command to try, and the comma
   const target = /curl -i '([^']+)'/.exec(text)?.[1] ?? ''
   assert.equal((await fetch(target)).status, 200)
 })
+
+for (const processes of [1, 2]) {
+  test(`the log is JSON line for line, warnings of the library, too, with ${processes} of processes`, async (t) => {
+    await using redis = await RedisProcess.start({ args: ['--maxmemory', '1'] })
+    const file = configFile(t, `${TWO_POLICIES}storage: { redis: { url: '${redis.url}', mode: exact, refused-at-start: serve } }\n`)
+    const child = sluicegate(t, 'serve', '--config', file, '--processes', String(processes))
+    let log = ''
+    child.stderr.on('data', (chunk) => {
+      log += chunk
+    })
+    const { url } = await announcement(child)
+    await fetch(`${url}/v1/take?policy=burst&key=a`)
+    await until('the warning', () => log.includes('SLUICEGATE_STORE_REFUSES'))
+    child.kill()
+    await once(child, 'close')
+    const lines = log
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { code?: string; msg: string; level: number })
+    const { msg = '' } = lines.find(({ code }) => code === 'SLUICEGATE_STORE_REFUSES') ?? {}
+    assert.match(msg, /its memory is full: raise maxmemory.*outage decides/)
+  })
+}
 
 longTest('serve prints each part of an all-of', async (t) => {
   const parts = '[{ algorithm: gcra, limit: 5, window: 1s, name: rate }, { algorithm: fixed-window, limit: 9, window: day, name: quota }]'

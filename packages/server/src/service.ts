@@ -75,7 +75,7 @@ export interface WorkerParts {
   /** Of all processes, for the page. */
   readonly figures: SharedFigures
   /** Of all processes. */
-  metrics(): Promise<string>
+  metrics(): Promise<Buffer>
   reload(): Promise<void>
   reloadState(): ReloadState | undefined
 }
@@ -144,7 +144,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     ...deciding,
     guards,
     page,
-    metrics: worker === undefined ? metrics : { ...metrics, render: async () => Buffer.from(await worker.metrics()) },
+    metrics: worker === undefined ? metrics : { ...metrics, render: () => worker.metrics() },
     candidate,
     reload: reloader && (() => (worker === undefined ? reloader.reload('admin') : worker.reload())),
     phase: () => parts.phase,

@@ -35,8 +35,13 @@ type LazyWarn<Code extends string = UsageWarning> = (code: Code, message: string
 /** Subjects of one code that are remembered and warned of: clients may choose them. */
 const MAX_SUBJECTS = 10
 
-/** The subjects warned of in this process by code, in all entries and copies of the library. */
+/** A fault of a store that lasts is said again after this long, by as many subjects as there are causes. */
+const AGAIN_MS = 60_000
+const MAX_CAUSES = 100
+
+/** The subjects warned of in this process by code, with the times, in all entries and copies of the library. */
 const WARNED = Symbol.for('sluicegate: warnings emitted')
+type Warned = Map<string, Map<string, number>>
 
 /**
  * Warns once for each code and subject.
@@ -44,7 +49,7 @@ const WARNED = Symbol.for('sluicegate: warnings emitted')
  * @param emit where warnings go instead; the returned function then remembers for itself. Default: warnings of the process, once in the process.
  */
 export function warnOnce<Code extends string = UsageWarning>(emit?: Warn<Code>): LazyWarn<Code> {
-  const warned = emit === undefined ? warnedInProcess() : new Map<string, Set<string>>()
+  const warned: Warned = emit === undefined ? warnedInProcess() : new Map()
   const warn = emit ?? emitWarning
   return (code, message, subject = '') => {
     if (!isFirst(warned, code, subject, MAX_SUBJECTS)) return
@@ -58,6 +63,11 @@ export function warnOfStore(code: StoreWarning, message: string): void {
   if (isFirstWarning(code, '')) emitWarning(code, message)
 }
 
+/** Warns of what keeps a store from deciding: for each subject at most once a minute in the process. */
+export function warnOfOutage(code: StoreWarning, message: string, subject: string): void {
+  if (isFirst(warnedInProcess(), code, subject, MAX_CAUSES, AGAIN_MS)) emitWarning(code, `${message}; until then the option outage decides`)
+}
+
 /** Emits a warning, however often it was emitted before. */
 export function emitWarning(code: string, message: string): void {
   warnProcess(message, { type: 'SluicegateWarning', code })
@@ -68,15 +78,16 @@ export function isFirstWarning(code: string, subject: string, most: number = MAX
   return isFirst(warnedInProcess(), code, subject, most)
 }
 
-function isFirst(warned: Map<string, Set<string>>, code: string, subject: string, most: number): boolean {
-  const subjects = warned.get(code) ?? new Set()
-  if (subjects.has(subject) || subjects.size >= most) return false
-  warned.set(code, subjects.add(subject))
+function isFirst(warned: Warned, code: string, subject: string, most: number, againMs?: number): boolean {
+  const subjects = warned.get(code) ?? new Map<string, number>()
+  const saidMs = subjects.get(subject)
+  if (saidMs === undefined ? subjects.size >= most : againMs === undefined || performance.now() - saidMs < againMs) return false
+  warned.set(code, subjects.set(subject, performance.now()))
   return true
 }
 
-function warnedInProcess(): Map<string, Set<string>> {
-  const place = globalThis as { [WARNED]?: Map<string, Set<string>> }
+function warnedInProcess(): Warned {
+  const place = globalThis as { [WARNED]?: Warned }
   place[WARNED] ??= new Map()
   return place[WARNED]
 }

@@ -7,7 +7,7 @@ import { describePolicy } from 'sluicegate-config/policy-text.js'
 import { timeSpanText } from 'sluicegate-config/time-span.js'
 import { StoreRefusal } from '../engine/store-watch.js'
 import { drainOnFault } from '../fatal-fault.js'
-import { createLog, type Log } from '../log.js'
+import { createLog, type Log, logWarnings } from '../log.js'
 import { isOutOfFiles, OUT_OF_FILES } from '../open-files.js'
 import { canSharePorts, ownSlot } from '../processes/child.js'
 import type { ServedProcesses } from '../processes/primary.js'
@@ -44,6 +44,7 @@ export async function serve(source: ConfigSource, { json }: ServeOptions): Promi
   if (LISTENER_NAMES.every((name) => listen[name] === undefined))
     throw new UsageError('every listener is off: give one an address, such as --http 127.0.0.1:8080', 1)
   const log = createLog(config.log.level)
+  logWarnings(log)
   const service = await startAll(config, source, log).catch((error: NodeJS.ErrnoException & { listener?: ListenerName }) => {
     throw explained(error, config)
   })

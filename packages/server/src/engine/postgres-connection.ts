@@ -163,20 +163,20 @@ const DOWN = /^57P0[123]$/
 /** Refusals that pass by themselves: no connection is left, or another statement came first. */
 const PASSING = /^(?:53300|55P03|40\d{3}|57014)$/
 
+/** What this service has its own words for; the library's error says what to do about the others. */
 const MENDS: readonly (readonly [code: RegExp, mend: (option: string) => string])[] = [
   [/^28/, (option) => `give user and password in ${option}.url, and let the server accept them (pg_hba.conf)`],
   [/^3D000$/, (option) => `give the name of the database in ${option}.url`],
-  [/^42501$/, () => 'grant this user SELECT, INSERT, UPDATE and DELETE on the table'],
-  [/^53100$/, () => 'its disk is full'],
   [/^53300$/, () => 'it has no connection left: raise max_connections, or lower connections'],
 ]
 
 /** What a server answered as a refusal, with what to do; other errors, such as a lost connection, as they are. */
 function refusalOf(error: unknown, option: string): Error {
-  const cause = (error as Error).cause ?? error
-  const { code, severity } = Object(cause) as { readonly code?: unknown; readonly severity?: unknown }
+  const cause = ((error as Error).cause ?? error) as Error
+  const { code, severity } = cause as { readonly code?: unknown; readonly severity?: unknown }
   // Errors of the system and of the driver have no severity.
   if (typeof code !== 'string' || typeof severity !== 'string' || DOWN.test(code)) return error as Error
-  const [, mend] = MENDS.find(([codes]) => codes.test(code)) ?? []
-  return new StoreRefusal((error as Error).message, { mend: mend?.(option), isPassing: PASSING.test(code), cause: error })
+  const mend = MENDS.find(([codes]) => codes.test(code))?.[1](option)
+  const { message } = mend === undefined ? (error as Error) : cause
+  return new StoreRefusal(message, { mend, isPassing: PASSING.test(code), cause: error })
 }

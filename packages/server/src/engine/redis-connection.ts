@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createClient, createCluster, ErrorReply, RootNodesUnavailableError } from '@redis/client'
 import type { RedisClient } from 'sluicegate/redis'
 import type { RedisPlace } from 'sluicegate-config/config.js'
+import { CONNECT } from './store-reports.js'
 import { type StoreNews, StoreRefusal, StoreWatch, type WatchedStore } from './store-watch.js'
 
 /** What to do about an answer of a server that begins so. */
@@ -154,7 +155,7 @@ export class RedisConnection implements WatchedStore {
     if (first === undefined) return
     if (failed.length === CLUSTER_KEYS) throw first
     const share = Math.max(1, Math.round((100 * failed.length) / CLUSTER_KEYS))
-    const mend = first instanceof StoreRefusal ? first.mend : undefined
+    const mend = first instanceof StoreRefusal ? first.mend : CONNECT
     throw new StoreRefusal(`about ${share} % of the cluster: ${first.message}`, { mend, isPassing: true, isPartial: true, cause: first })
   }
 

@@ -7,6 +7,13 @@ export const START_MS = 2_000
 /** That of the library. */
 export const DEFAULT_PREFIX = 'sluicegate'
 
+/** What to do about a store that no connection leads to. */
+export const CONNECT = 'see that its server runs, that its address is right, and that it can be reached from here'
+const MENDS = {
+  lost: CONNECT,
+  silent: 'see its server, and what is between: connections are open, and nothing comes back',
+  refused: undefined,
+} as const
 const HOW = { lost: 'cannot be reached', silent: 'does not answer', refused: 'refuses calls' } as const
 
 /**
@@ -23,7 +30,7 @@ export function reportOf(log: Log, what: string, more: () => object = () => ({})
       return
     }
     const { error, kind } = news
-    const mend = error instanceof StoreRefusal ? error.mend : undefined
+    const mend = error instanceof StoreRefusal ? error.mend : MENDS[kind]
     const lasting = seconds > 0 ? { seconds } : {}
     log.warn(
       { err: { message: error.message }, ...(mend !== undefined && { mend }), ...more(), ...lasting },

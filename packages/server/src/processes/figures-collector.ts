@@ -43,11 +43,11 @@ export class FiguresCollector {
   }
 
   /**
-   * All metrics, in the text format of Prometheus.
+   * All metrics, in the text format of Prometheus, as bytes: a text of megabytes would be made into them by the worker at once.
    *
    * @param own those of this process.
    */
-  async metrics(own: readonly MetricJson[]): Promise<string> {
+  async metrics(own: readonly MetricJson[]): Promise<Buffer> {
     for (const [slot, json] of await this.#workers.call<MetricJson[]>('metrics')) {
       if (!this.#workers.has(slot)) continue
       this.#lastMetrics.set(
@@ -83,8 +83,8 @@ const AGGREGATES: Readonly<Record<string, (values: readonly number[]) => number>
 }
 
 /** The steps of writing the metrics of all processes as one exposition. */
-function* expositionOf(all: readonly (readonly MetricJson[])[]): Generator<unknown, string> {
-  return (yield* exposition(exposedOf(yield* together(all)))).toString()
+function* expositionOf(all: readonly (readonly MetricJson[])[]): Generator<unknown, Buffer> {
+  return yield* exposition(exposedOf(yield* together(all)))
 }
 
 /** The steps of making one metric of those of the same name. */

@@ -4,7 +4,7 @@ import type { ConfigFile } from 'sluicegate-config/read-config.js'
 import type { Decision } from '../engine/engine.js'
 import type { HeldVerb, Peers } from '../engine/shared-limiter.js'
 import { drainOnFault } from '../fatal-fault.js'
-import { createLog } from '../log.js'
+import { createLog, logWarnings } from '../log.js'
 import type { ConfigSource, PreparedReload } from '../reload.js'
 import { type Service, startService } from '../service.js'
 import { primaryChannel } from './child.js'
@@ -80,6 +80,7 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
   }
   const config = { ...(await read(source, files, tls, fail)), tls }
   const log = createLog(config.log.level)
+  logWarnings(log)
   const isMemory = config.storage.kind === 'memory'
   const peers: Peers = { slot, call: (other, verb, id, costs) => primary.call('held', other, verb, id, costs) }
   if (tables !== undefined) threadStorage = new ThreadStorage(primary, channel.channel, tables)
@@ -95,7 +96,10 @@ export async function serveWorker(source: ConfigSource, slot: number, explain: (
         }),
         peers,
         figures,
-        metrics: () => primary.callWith<string>({ timeoutMs: ALL_WORKERS_MS }, 'metrics'),
+        async metrics() {
+          const { buffer, byteOffset, byteLength } = await primary.callWith<Uint8Array>({ timeoutMs: ALL_WORKERS_MS }, 'metrics')
+          return Buffer.from(buffer, byteOffset, byteLength)
+        },
         reload: () => primary.callWith<void>({ timeoutMs: RELOAD_MS }, 'reload'),
         reloadState: () => figures.reloads,
       },

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { type AddressInfo, createServer } from 'node:net'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
 import postgres from 'postgres'
 import { FaultProxy, longTest, PgBouncerProcess, PostgresProcess, shortOrLong, until } from 'sluicegate-testkit'
+import { GreetingPostgres } from 'sluicegate-testkit/servers/greeting-postgres.js'
 import type { CasStore } from '../store/cas-store.js'
 import { postgresStore } from './postgres-store.js'
 import type { PostgresClient } from './sql-runner-for.js'
@@ -284,20 +284,10 @@ test('a statement time-out and a client that is closed are outages', async () =>
 })
 
 test('a server that greets a new connection and shuts down in the same moment is an outage, and ends no process', async () => {
-  const message = (type: string, text: string): Buffer => {
-    const head = Buffer.from(`${type}\0\0\0\0`, 'latin1')
-    head.writeInt32BE(text.length + 4, 1)
-    return Buffer.concat([head, Buffer.from(text, 'latin1')])
-  }
-  const goodbye = message('E', 'SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0')
-  const greeting = Buffer.concat([message('R', '\0\0\0\0'), message('Z', 'I'), goodbye])
-  const ending = createServer((socket) => socket.on('error', () => undefined).once('data', () => socket.end(greeting)))
-  await new Promise<void>((resolve) => ending.listen(0, '127.0.0.1', resolve))
-  const { port } = ending.address() as AddressInfo
-  const { client, end } = (CLIENTS['a pool of pg'] as (url: string) => Open)(`postgres://nobody@127.0.0.1:${port}/none`)
+  using ending = await GreetingPostgres.start({ shutsDown: true })
+  const { client, end } = (CLIENTS['a pool of pg'] as (url: string) => Open)(ending.url)
   await assert.rejects(postgresStore({ client }).read('a'), { code: 'OUTAGE' })
   await end()
-  await new Promise((resolve) => ending.close(resolve))
 })
 
 longTest('a client of pg alone does, one step after the other, and what is given up before it is sent is not run', async () => {

@@ -1,4 +1,5 @@
 import { StoreError } from '../errors.js'
+import { warnOfOutage } from '../warn-once.js'
 
 /** Another transaction came first, and this one changed nothing. */
 const OVERTAKEN = ['40001', '40P01', '22012']
@@ -9,6 +10,16 @@ const NO_COLUMN = '42703'
 /** A row that others keep locked for longer than a statement waits. */
 const LOCKED = '55P03'
 const READ_ONLY = '25006'
+/** What a server says until somebody mends it, by its code, and what to do. */
+const MENDS: readonly (readonly [codes: RegExp, mend: (table: string) => string])[] = [
+  [/^28/, () => 'give a user and password that the server accepts (pg_hba.conf)'],
+  [/^3D000$/, () => 'give the name of a database that is there'],
+  [/^42501$/, (table) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${table}, USAGE of its schema, and what else the server names`],
+  [/^53100$/, () => 'its disk is full: make room'],
+  [/^53200$/, () => 'its memory is full: give it more, or lower work_mem or max_connections'],
+  [/^53300$/, () => 'raise max_connections, or lower the connections of pools'],
+  [/^57P03$/, () => 'it starts or ends: if that lasts, see its log'],
+]
 /** Of `0A000`, which a changed statement has too: the function of the server that refuses to read an unlogged table on a standby. */
 const UNLOGGED_ON_STANDBY = 'get_relation_info'
 
@@ -36,13 +47,20 @@ export interface ReadOnlyServer {
   readonly isStandby: boolean
 }
 
-/** The error for callers: an outage, with what to do where that is known. @param create the statement that makes the table */
-export function storeErrorOf(error: unknown, create: string): StoreError {
+/** The error for callers: an outage, with what to do where that is known, which is also a warning. @param create the statement that makes the table */
+export function storeErrorOf(error: unknown, table: string, create: string): StoreError {
   if (error instanceof StoreError) return error
   const { message } = faultOf(error)
-  if (NO_TABLE.includes(codeOf(error)))
-    return new StoreError('OUTAGE', `PostgreSQL has no such table: run this once: ${create}`, { cause: error })
+  const code = codeOf(error)
+  if (NO_TABLE.includes(code)) return refused(error, code, `PostgreSQL has no such table: run this once: ${create}`)
+  const [, mend] = MENDS.find(([codes]) => codes.test(code)) ?? []
+  if (mend !== undefined) return refused(error, code, `PostgreSQL refuses calls, ${String(message)}: ${mend(table)}`)
   return new StoreError('OUTAGE', `PostgreSQL failed: ${String(message)}`, { cause: error })
+}
+
+function refused(cause: unknown, subject: string, message: string): StoreError {
+  warnOfOutage('SLUICEGATE_STORE_REFUSES', message, subject)
+  return new StoreError('OUTAGE', message, { cause })
 }
 
 /** The same of what {@link isReadOnly}. */
@@ -51,5 +69,5 @@ export function readOnlyErrorOf(error: unknown, server: ReadOnlyServer | undefin
   const mend =
     server?.isStandby === false ? 'set default_transaction_read_only to off for the role or database' : 'give the address of the primary'
   const what = server?.isStandby === false ? 'begins transactions as read-only' : 'is read-only, a standby'
-  return new StoreError('OUTAGE', `${where} ${what}, and limits write: ${mend}`, { cause: error })
+  return refused(error, READ_ONLY, `${where} ${what}, and limits write: ${mend}`)
 }

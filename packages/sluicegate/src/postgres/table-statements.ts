@@ -95,7 +95,7 @@ export class TableStatements {
 
   /** Of a server that cannot be written the error says which one it is. */
   private async faultOf(error: unknown): Promise<StoreError> {
-    if (!isReadOnly(error)) return storeErrorOf(error, postgresTable({ table: this.name }))
+    if (!isReadOnly(error)) return storeErrorOf(error, this.name, postgresTable({ table: this.name }))
     const [row] = await this.run('server', []).catch((): readonly SqlRow[] => [])
     const { host, port, standby } = row ?? {}
     const address = typeof host === 'string' ? `${host}:${String(port)}` : undefined

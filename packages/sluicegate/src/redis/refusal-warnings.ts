@@ -1,4 +1,4 @@
-import { emitWarning, isFirstWarning, type StoreWarning } from '../warn-once.js'
+import { type StoreWarning, warnOfOutage } from '../warn-once.js'
 import type { CommandRunner } from './command-runner.js'
 
 /** What a server answers until somebody mends it. */
@@ -55,9 +55,8 @@ export function refusalOf({ isCluster }: Pick<CommandRunner, 'isCluster'>, messa
   return REFUSALS.find(({ answer, isOfSingle }) => answer.test(message) && !(isOfSingle && isCluster))
 }
 
-/** Warns of it once in the process for each reason: limits go on without the server. */
+/** Warns of it. */
 export function warnOfRefusal(runner: CommandRunner, message: string): void {
-  const found = refusalOf(runner, message)
-  if (found === undefined || !isFirstWarning(found.code, found.what)) return
-  emitWarning(found.code, `a server refuses calls of ${runner.client}, ${found.what}: ${found.mend}; until then the option outage decides`)
+  const { code, what, mend } = refusalOf(runner, message) ?? {}
+  if (code !== undefined) warnOfOutage(code, `a server refuses calls of ${runner.client}, ${what}: ${mend}`, `${what}`)
 }

@@ -1,10 +1,11 @@
 import { PolicyError, StoreError } from '../../errors.js'
 import type { Clock } from '../../time/clock.js'
-import { warnOfStore } from '../../warn-once.js'
+import { warnOfOutage, warnOfStore } from '../../warn-once.js'
 import type { CallerSignal, CancelSignal } from '../backend.js'
 import { CircuitBreaker } from './circuit-breaker.js'
 import { Deadlines, Expiring } from './deadlines.js'
 import { ShardLoad } from './shard-load.js'
+import { isUnconnected } from './unconnected.js'
 import { UnwantedBookings } from './unwanted-bookings.js'
 
 /** Where the client does not name servers, this many neighbouring slots share a circuit breaker: a server mostly holds neighbours. */
@@ -325,9 +326,12 @@ export class CallGuard {
   private out({ server, round, reject, partOf }: EndedCall, error: StoreError): void {
     reject(error)
     this.counts.failed++
-    if (this.isInner || !this.breakerOf(server).failed(this.clock.nowMs(), round, error, partOf?.call)) return
+    if (this.isInner) return
+    const breaker = this.breakerOf(server)
+    const hasOpened = breaker.failed(this.clock.nowMs(), round, error, partOf?.call)
+    if (breaker.isOpen) warnOfSilence(error, this.counts.answered > 0)
+    if (!hasOpened) return
     this.counts.circuitsOpened++
-    if (this.counts.answered === 0) warnOfSilence(error)
     this.events.outage(server, true)
   }
 
@@ -370,10 +374,15 @@ export class KeyFault extends Error {
   override readonly name = 'KeyFault'
 }
 
-/** Warns once when a circuit opens before the store has ever answered: usually the client is not connected, or to another host. */
-function warnOfSilence({ message }: StoreError): void {
+/** Warns while a circuit is open, as its client is not connected; once where the store has never answered: usually the client has another host. */
+function warnOfSilence({ message, cause }: StoreError, hasAnswered: boolean): void {
+  if (isUnconnected(cause)) warnOfOutage('SLUICEGATE_SILENT_STORE', `${message}: ${CONNECT}`, 'unconnected')
   // It answers, and its answer says what is wrong.
-  if (message.includes(NAME_UNKNOWN)) return
-  const mend = 'until it answers the option outage decides; is the client connected, and to the right server?'
-  warnOfStore('SLUICEGATE_SILENT_STORE', `${message}, and nothing it was asked was ever answered: ${mend}`)
+  else if (!hasAnswered && !message.includes(NAME_UNKNOWN)) {
+    const mend = 'until one does the option outage decides; is the client connected, and to the right server?'
+    warnOfStore('SLUICEGATE_SILENT_STORE', `${message}, and no call has ever succeeded: ${mend}`)
+  }
 }
+
+const CONNECT =
+  'connect the client, as by client.connect(); does the server run, and can it be reached from here at the address of the client?'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Random, shortOrLong } from 'sluicegate-testkit'
 import { countTimers } from 'sluicegate-testkit/conformance/timer-count.js'
 import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
@@ -91,7 +92,7 @@ test('each of many calls settles once and in bounded time, however they end and 
 describe('silent store', () => {
   freshWarnings()
 
-  const closed = (): Promise<never> => Promise.reject(new Error('The client is closed'))
+  const closed = (): Promise<never> => Promise.reject(new Error('of no known kind'))
 
   function guarded(): CallGuard {
     return new CallGuard({ serverOf: () => undefined, slotOf: () => undefined }, manualClock(), 100)
@@ -115,9 +116,27 @@ describe('silent store', () => {
       for (let n = 0; n < 3; n++) await failed(silent)
     }
     const [warning] = await warned
-    assert.match(warning.message, /The client is closed.*is the client connected/)
+    assert.match(warning.message, /of no known kind, .*is the client connected/)
     process.off('warning', note)
     assert.deepEqual(codes, ['SLUICEGATE_SILENT_STORE'])
+  })
+
+  test('of a client that is not connected the process is warned while the circuit is open, once a minute', async (t) => {
+    const messages: string[] = []
+    const note = ({ message }: Error): unknown => messages.push(message)
+    process.on('warning', note)
+    t.after(() => process.off('warning', note))
+    const offline = (): Promise<never> => Promise.reject(new Error('The client is offline'))
+    const { now } = performance
+    for (const laterMs of [0, 59_000, 61_000]) {
+      t.mock.method(performance, 'now', () => now.call(performance) + laterMs)
+      const guard = guarded()
+      await guard.guarded('k', async () => 'yes')
+      for (let n = 0; n < 5; n++) await assert.rejects(guard.guarded('k', offline))
+    }
+    await nextTurn()
+    assert.equal(messages.length, 2)
+    assert.match(messages[0] as string, /The client is offline: connect the client, .*until then the option outage decides/)
   })
 
   test('with an open circuit, errors have the last failure as their cause', async () => {
@@ -125,7 +144,7 @@ describe('silent store', () => {
     for (let n = 0; n < 3; n++) await failed(guard)
     const { message, cause } = await failed(guard)
     assert.match(message, /is not asked for now/)
-    assert.match((cause as Error).message, /The client is closed/)
+    assert.match((cause as Error).message, /of no known kind/)
   })
 })
 
