@@ -290,7 +290,7 @@ function checkHeader(option: string, header: unknown): void {
 }
 
 /** The media type of a problem. Source: RFC 9457, section 3. */
-export const PROBLEM_MEDIA_TYPE = 'application/problem+json'
+const PROBLEM_MEDIA_TYPE = 'application/problem+json'
 
 /** The members of a problem; other names are extension members. */
 export interface ProblemMembers {
