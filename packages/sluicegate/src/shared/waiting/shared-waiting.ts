@@ -22,7 +22,7 @@ const MOST_MOVED_BY_CHANGE = 1_000
 const SLACK_MS = 2
 
 /** A waiter that sleeps until its reservation. */
-interface Keeping {
+interface ReservedWait {
   readonly wait: Wait
   readonly reserved: Reserved
   readonly dueMs: number
@@ -69,14 +69,12 @@ export class SharedWaiting {
   private readonly awaited = new ReservedTimes()
   private readonly slept = new ReservedTimes()
   /** The last waiter of each key that sleeps until its reservation, or redeems it. */
-  private readonly keeping = new Map<string, Promise<unknown>>()
+  private readonly redeeming = new Map<string, Promise<unknown>>()
   /** Those that sleep until their reservation, by key, in the order in which they reserved. */
-  private readonly asleep = new Map<string, Set<Keeping>>()
+  private readonly asleep = new Map<string, Set<ReservedWait>>()
   private readonly looks: KeyLooks
   /** Reservations of waiters that gave up before others, by key. */
   private readonly abandoned = new Map<string, Reserved[]>()
-  /** Reservations whose waiters went without them: nothing of them comes back once more. */
-  private readonly given = new WeakSet<Reserved>()
   private arrivals = 0
   private readonly meanwhile: OutageWaiting
   private waiters = 0
@@ -138,12 +136,11 @@ export class SharedWaiting {
   gift(key: Key, tokens: number): number {
     if (!isClosedAhead(this.reservations.policy)) return tokens
     let left = tokens
-    for (const keeping of this.asleep.get(nameOf(key)) ?? []) {
-      if (keeping.isLifted || keeping.isGiven) continue
-      if (keeping.reserved.cost > left) break
-      keeping.isGiven = true
-      left -= keeping.reserved.cost
-      this.sleepers.wake(keeping.wait)
+    for (const own of this.standing(nameOf(key))) {
+      if (own.reserved.cost > left) break
+      own.isGiven = true
+      left -= own.reserved.cost
+      this.sleepers.wake(own.wait)
     }
     return left
   }
@@ -156,7 +153,7 @@ export class SharedWaiting {
     const name = nameOf(key)
     const slept = [...(this.asleep.get(name) ?? [])]
     return () => {
-      const lifted = slept.filter(({ isLifted, isGiven }) => !isLifted && !isGiven)
+      const lifted = slept.filter(isStanding)
       this.lose(name, lifted)
       this.wakeAll(lifted)
     }
@@ -189,9 +186,8 @@ export class SharedWaiting {
   private async turn(wait: Wait): Promise<Waited> {
     for (;;) {
       const { reserved, answer } = await this.booking(wait)
-      const final = reserved === undefined ? answer : await this.inOrder(reserved, wait)
-      if (final !== undefined)
-        return { decision: final, reserved: reserved !== undefined && this.given.has(reserved) ? undefined : reserved }
+      const waited = reserved === undefined ? answer && { decision: answer } : await this.inOrder(reserved, wait)
+      if (waited !== undefined) return waited
     }
   }
 
@@ -315,44 +311,44 @@ export class SharedWaiting {
   }
 
   /**
-   * {@link kept}, not before earlier waiters of the key that have their reservations: a later one may need no further answer, or its answer
+   * {@link onceDue}, not before earlier waiters of the key that have their reservations: a later one may need no further answer, or its answer
    * may come with theirs.
    */
-  private async inOrder(reserved: Reserved & { readonly sentMs: number }, wait: Wait): Promise<Decision | undefined> {
+  private async inOrder(reserved: Reserved & { readonly sentMs: number }, wait: Wait): Promise<Waited | undefined> {
     const name = nameOf(reserved.key)
-    const before = this.keeping.get(name)
-    if (before === undefined && reserved.waitUs === 0) return this.kept(reserved, wait)
+    const before = this.redeeming.get(name)
+    if (before === undefined && reserved.waitUs === 0) return this.onceDue(reserved, wait)
     // One whose time ends before theirs was let past them.
     const follows = before !== undefined && this.awaited.latestMs(name) <= wait.untilMs
-    const kept = this.kept(reserved, wait)
-    const keeping = follows ? after(before, kept) : kept
-    this.keeping.set(name, keeping)
+    const due = this.onceDue(reserved, wait)
+    const redeeming = follows ? after(before, due) : due
+    this.redeeming.set(name, redeeming)
     try {
-      return await keeping
+      return await redeeming
     } finally {
-      if (this.keeping.get(name) === keeping) this.keeping.delete(name)
+      if (this.redeeming.get(name) === redeeming) this.redeeming.delete(name)
     }
   }
 
   /** Sleeps until the reserved tokens may be spent; undefined when it woke too late and has to reserve again. */
-  private async kept(reserved: Reserved & { readonly sentMs: number }, wait: Wait): Promise<Decision | undefined> {
+  private async onceDue(reserved: Reserved & { readonly sentMs: number }, wait: Wait): Promise<Waited | undefined> {
     const { request, untilMs } = wait
     const { signal } = request
     const name = nameOf(request.key)
     const served = this.awaited.add(name, reserved.sentMs + reserved.waitUs / 1000)
     const dueUs = this.dueUs(name, reserved, untilMs)
     const woken = this.slept.add(name, dueUs / 1000)
-    const keeping: Keeping = { wait, reserved, dueMs: dueUs / 1000, isLifted: false, isGiven: false }
+    const own: ReservedWait = { wait, reserved, dueMs: dueUs / 1000, isLifted: false, isGiven: false }
     const others = this.asleep.get(name) ?? new Set()
-    this.asleep.set(name, others.add(keeping))
+    this.asleep.set(name, others.add(own))
     try {
       this.looks.begin(name)
       if (reserved.waitUs > 0) await this.sleepers.sleepUntil(dueUs, signal, wait)
     } catch (reason) {
-      if (!keeping.isLifted) this.abandon(keeping, others)
+      if (!own.isLifted) this.abandon(own, others)
       throw reason
     } finally {
-      others.delete(keeping)
+      others.delete(own)
       if (others.size === 0) {
         this.asleep.delete(name)
         this.looks.end(name)
@@ -360,17 +356,16 @@ export class SharedWaiting {
       served()
       woken()
     }
-    if (keeping.isLifted) return undefined
-    const answer = await this.reservations.redeem(reserved, this.sleepers.nowMs() - reserved.sentMs)
+    if (own.isLifted) return undefined
+    const decision = await this.reservations.redeem(reserved, this.sleepers.nowMs() - reserved.sentMs)
     if (signal?.aborted) {
-      if (answer?.allowed) this.giveBack(reserved, reserved.sentMs)
+      if (decision?.allowed) this.giveBack(reserved, reserved.sentMs)
       throw signal.reason
     }
-    if (keeping.isGiven && answer?.allowed) {
-      this.given.add(reserved)
-      this.discard(reserved)
-    }
-    return answer
+    if (!own.isGiven || !decision?.allowed) return decision && { decision, reserved }
+    // It goes without them: nothing of them comes back once more.
+    this.discard(reserved)
+    return { decision }
   }
 
   /**
@@ -378,7 +373,7 @@ export class SharedWaiting {
    * they had reserved. They give nothing back: after a reset that would be of others.
    */
   private async look(name: string): Promise<void> {
-    const first = [...(this.asleep.get(name) ?? [])].find(({ isLifted, isGiven }) => !isLifted && !isGiven)
+    const [first] = this.standing(name)
     if (first === undefined) return
     const freeMs = await this.reservations.untilFreeMs(first.reserved.key, first.reserved.cost)
     if (freeMs < first.dueMs - this.sleepers.nowMs() - SLACK_MS) this.wakeAll(this.lifted(name, Number.POSITIVE_INFINITY))
@@ -395,7 +390,7 @@ export class SharedWaiting {
   }
 
   /** A waiter with a reservation gave up. Before others its tokens come back only together with theirs. */
-  private abandon({ reserved, dueMs }: Keeping, others: ReadonlySet<Keeping>): void {
+  private abandon({ reserved, dueMs }: ReservedWait, others: ReadonlySet<ReservedWait>): void {
     const { key } = reserved
     const later = [...others].filter((other) => other.reserved.order > reserved.order)
     this.limits.gaveUp(key, this.sleepers.nowMs() * 1000, dueMs * 1000)
@@ -435,7 +430,12 @@ export class SharedWaiting {
     return freeMs < latest.dueMs - this.sleepers.nowMs() + this.tokensMs(cost) - SLACK_MS
   }
 
-  private latest(name: string): Keeping | undefined {
+  /** The sleepers of a key that count on their reservations. */
+  private standing(name: string): readonly ReservedWait[] {
+    return [...(this.asleep.get(name) ?? [])].filter(isStanding)
+  }
+
+  private latest(name: string): ReservedWait | undefined {
     return [...(this.asleep.get(name) ?? [])].at(-1)
   }
 
@@ -453,20 +453,20 @@ export class SharedWaiting {
   }
 
   /** The sleepers of a key, which have to reserve anew; none where there are many. */
-  private lifted(name: string, most = MOST_MOVED): readonly Keeping[] {
-    const all = [...(this.asleep.get(name) ?? [])].filter(({ isLifted, isGiven }) => !isLifted && !isGiven)
+  private lifted(name: string, most = MOST_MOVED): readonly ReservedWait[] {
+    const all = this.standing(name)
     if (all.length > most) return []
     this.lose(name, all)
     return all
   }
 
-  private lose(name: string, lifted: readonly Keeping[]): void {
-    for (const keeping of lifted) keeping.isLifted = true
+  private lose(name: string, lifted: readonly ReservedWait[]): void {
+    for (const own of lifted) own.isLifted = true
     const queue = this.queues.get(name)
     if (queue !== undefined && lifted.length > 0) queue.returns++
   }
 
-  private wakeAll(all: readonly Keeping[]): void {
+  private wakeAll(all: readonly ReservedWait[]): void {
     for (const { wait } of all) this.sleepers.wake(wait)
   }
 
@@ -482,6 +482,11 @@ export class SharedWaiting {
   private leftMs(untilMs: number): number {
     return Math.max(0, untilMs - this.sleepers.nowMs())
   }
+}
+
+/** Whether a sleeper counts on its reservation. */
+function isStanding({ isLifted, isGiven }: ReservedWait): boolean {
+  return !isLifted && !isGiven
 }
 
 async function after<Value>(before: Promise<unknown>, promise: Promise<Value>): Promise<Value> {
