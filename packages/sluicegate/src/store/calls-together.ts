@@ -5,7 +5,7 @@ const MOST_TOGETHER = 256
 /** Calls under way beyond which others wait and go together. More would wait for the processors of the store. */
 const MOST_UNDER_WAY = 4
 
-interface Waiting<Call, Answer> {
+interface Caller<Call, Answer> {
   readonly call: Call
   readonly signal: CancelSignal | undefined
   resolve(answer: Answer): void
@@ -19,7 +19,7 @@ interface Waiting<Call, Answer> {
 export class CallsTogether<Call, Answer> {
   private readonly send: (calls: readonly Call[], signal: CancelSignal | undefined) => Promise<readonly Answer[]>
   private readonly keyOf: (call: Call) => string
-  private waiting: Waiting<Call, Answer>[] = []
+  private waiting: Caller<Call, Answer>[] = []
   private underWay = 0
   private isPlanned = false
 
@@ -69,9 +69,9 @@ export class CallsTogether<Call, Answer> {
   }
 
   /** The first that wait, each of another key, without those that were given up. */
-  private next(): readonly Waiting<Call, Answer>[] {
-    const next = new Map<string, Waiting<Call, Answer>>()
-    const later: Waiting<Call, Answer>[] = []
+  private next(): readonly Caller<Call, Answer>[] {
+    const next = new Map<string, Caller<Call, Answer>>()
+    const later: Caller<Call, Answer>[] = []
     for (const each of this.waiting) {
       const key = this.keyOf(each.call)
       if (each.signal?.aborted === true) each.reject(new Error('given up before it was sent'))

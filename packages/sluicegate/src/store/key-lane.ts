@@ -2,7 +2,7 @@ import { StoreError } from '../errors.js'
 import { areSame } from '../memory/byte-codec.js'
 import type { CallerSignal } from '../shared/backend.js'
 import type { CasState, CasSwap } from './cas-store.js'
-import type { KeySession, Ran } from './key-session.js'
+import type { KeySession, SessionResult } from './key-session.js'
 import type { KnownStates } from './known-states.js'
 import { damaged, decodedValue, encodedValue, NO_VALUE, type StoredValue, wasWritten, writesAfter } from './stored-value.js'
 import type { TimedStore } from './timed-store.js'
@@ -41,16 +41,16 @@ export interface Work {
   readonly isReset: boolean
   readonly isLease: boolean
   /** Makes the change in the session. It may run several times; the last counts. `undo`: what an earlier run charged too early. */
-  run(session: KeySession, undo: Ran | undefined): Ran
+  run(session: KeySession, undo: SessionResult | undefined): SessionResult
   /** @param atUs when it was made, by the store's clock; decided at `nowUs`. */
-  resolve(ran: Ran, nowUs: number, atUs: number, order: number): void
+  resolve(result: SessionResult, nowUs: number, atUs: number, order: number): void
   reject(error: unknown): void
 }
 
 /** What one attempt has decided. */
 interface Attempt {
   readonly works: readonly Work[]
-  readonly rans: readonly Ran[]
+  readonly results: readonly SessionResult[]
   readonly nowUs: number
   readonly id: WriteId
   readonly keys: readonly string[]
@@ -99,7 +99,7 @@ export class KeyLane {
   /** Of the last swaps, those in a row without an answer, and the error of the last. */
   private lostInARow = 0
   private fault: unknown
-  private readonly undone = new Map<Work, Ran>()
+  private readonly undone = new Map<Work, SessionResult>()
 
   constructor(parts: LaneParts) {
     this.parts = parts
@@ -287,19 +287,19 @@ export class KeyLane {
     const keys = this.keys()
     const nowUs = this.timeFor(keys, before)
     const after = new Map<string, { readonly state: Uint8Array; readonly untilNewUs: number }>()
-    const rans: Ran[] = []
+    const results: SessionResult[] = []
     let from = 0
     while (from < this.works.length) {
       // Works of the same keys that follow on one another decide in one go.
       const first = this.works[from] as Work
       let to = from + 1
       while (to < this.works.length && isAlike(first, this.works[to] as Work)) to++
-      if (!this.decide(from, to, before, after, nowUs, rans)) return undefined
+      if (!this.decide(from, to, before, after, nowUs, results)) return undefined
       from = to
     }
     const id = this.parts.writes.next()
     const versions = keys.map((key) => this.states.get(key)?.version)
-    const attempt = { works: [...this.works], rans, nowUs, id, keys, before, versions }
+    const attempt = { works: [...this.works], results, nowUs, id, keys, before, versions }
     const isSame = keys.every((key) => areSame((after.get(key) as { state: Uint8Array }).state, (before.get(key) as StoredValue).state))
     if (isSame && keys.every((key) => !this.unreadable.has(key))) return { attempt, swaps: undefined }
     const swaps = keys.map((key, i): CasSwap => {
@@ -322,7 +322,7 @@ export class KeyLane {
     before: Map<string, StoredValue>,
     after: Map<string, { readonly state: Uint8Array; readonly untilNewUs: number }>,
     nowUs: number,
-    rans: Ran[],
+    results: SessionResult[],
   ): boolean {
     const { keys, session } = this.works[from] as Work
     const states = keys.map((key) => {
@@ -352,7 +352,7 @@ export class KeyLane {
     }
     for (let i = from; i < to; i++) {
       const work = this.works[i] as Work
-      rans.push(work.run(session, this.undone.get(work)))
+      results.push(work.run(session, this.undone.get(work)))
     }
     const saved = session.save()
     const untilNewUs = session.untilNewUs()
@@ -468,7 +468,7 @@ export class KeyLane {
   }
 
   /** Answers all works of an attempt that was made; those decided for a window that is over by now decide again. */
-  private settle({ works, rans, nowUs, keys, before }: Attempt): void {
+  private settle({ works, results, nowUs, keys, before }: Attempt): void {
     const { known } = this.parts
     let [atUs, number] = [nowUs, 0]
     for (const key of keys) {
@@ -483,9 +483,9 @@ export class KeyLane {
     const waiting = new Set(this.works)
     for (const [i, work] of works.entries()) {
       if (!waiting.has(work)) continue
-      const ran = rans[i] as Ran
-      if (ran.charge !== undefined && work.session.isOver(ran.charge.booking.atUs, atUs)) {
-        this.undone.set(work, ran)
+      const result = results[i] as SessionResult
+      if (result.charge !== undefined && work.session.isOver(result.charge.booking.atUs, atUs)) {
+        this.undone.set(work, result)
         continue
       }
       settled.add(work)
@@ -493,7 +493,7 @@ export class KeyLane {
     this.works = this.works.filter((work) => !settled.has(work))
     for (const [i, work] of works.entries()) {
       if (!settled.has(work)) continue
-      work.resolve(rans[i] as Ran, nowUs, atUs, order + i)
+      work.resolve(results[i] as SessionResult, nowUs, atUs, order + i)
       this.ended(work)
     }
   }

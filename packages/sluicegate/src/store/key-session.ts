@@ -38,7 +38,7 @@ export class SwappedCharge {
 }
 
 /** What the verbs of {@link KeySession} answer. */
-export interface Ran {
+export interface SessionResult {
   readonly answer: Answer
   /** What was charged. */
   readonly charge?: SwappedCharge
@@ -193,10 +193,10 @@ export class KeySession {
   }
 
   /** @param charge what the operation is about: what is to come back, or holds a permit. */
-  run(operation: Operation, charge: SwappedCharge | undefined): Ran {
+  run(operation: Operation, charge: SwappedCharge | undefined): SessionResult {
     if (this.isHeld || operation.verb === 'hold') return this.runBeside(operation, charge)
     const { limiter } = this
-    const decided = (decision: Decision): Ran => {
+    const decided = (decision: Decision): SessionResult => {
       const own = storeDecision(decision)
       return { answer: { done: own.allowed, decision: own } }
     }
@@ -230,14 +230,14 @@ export class KeySession {
   }
 
   /** What an earlier run charged too early is given back first. */
-  runAgain(operation: Operation, charge: SwappedCharge | undefined, undo: Ran): Ran {
+  runAgain(operation: Operation, charge: SwappedCharge | undefined, undo: SessionResult): SessionResult {
     if (operation.verb === 'hold') return this.movedAgain(operation, undo)
     if (undo.charge !== undefined) this.giveBack(undo.charge, undo.charge.booking.cost)
     return this.run(operation, charge)
   }
 
   /** Beside what is held: nothing is booked ahead of it. */
-  private runBeside(operation: Operation, charge: SwappedCharge | undefined): Ran {
+  private runBeside(operation: Operation, charge: SwappedCharge | undefined): SessionResult {
     switch (operation.verb) {
       case 'hold':
         return this.moved(operation)
@@ -250,20 +250,20 @@ export class KeySession {
         const foreseen = this.beside(operation.cost)
         if (!foreseen.allowed) return { answer: { done: false, decision: foreseen } }
         const canSettle = operation.verb === 'reserve' || operation.canSettle === true
-        const ran = this.charged(operation.cost, 0, canSettle)
+        const result = this.charged(operation.cost, 0, canSettle)
         const decision = this.beside(1)
-        const taken = canSettle || !ran.answer.done ? decision : passed(decision)
-        return { ...ran, answer: { ...ran.answer, decision: ran.answer.done ? taken : refusal(decision) } }
+        const taken = canSettle || !result.answer.done ? decision : passed(decision)
+        return { ...result, answer: { ...result.answer, decision: result.answer.done ? taken : refusal(decision) } }
       }
       default: {
         const { holds } = this
         this.holds = holds.map(() => new StoredHolds())
-        const ran = this.run(operation, charge)
+        const result = this.run(operation, charge)
         this.holds = holds
-        const { decision } = ran.answer
-        if (decision === undefined) return ran
+        const { decision } = result.answer
+        if (decision === undefined) return result
         const own = this.beside(1)
-        return { ...ran, answer: { done: ran.answer.done === decision.allowed ? own.allowed : ran.answer.done, decision: own } }
+        return { ...result, answer: { done: result.answer.done === decision.allowed ? own.allowed : result.answer.done, decision: own } }
       }
     }
   }
@@ -295,7 +295,7 @@ export class KeySession {
     return { ...decision, retryAfterMs: Math.ceil(soonestMs) }
   }
 
-  private moved(operation: HoldOperation): Ran {
+  private moved(operation: HoldOperation): SessionResult {
     const charges: (MemoryBooking | undefined)[] = []
     const { done, lacks, hold } = holdStep(this.holdingKeys(charges), operation, this.clock.us)
     const decision = done ? passed(this.beside(1)) : refusal(this.beside(lacks))
@@ -311,7 +311,7 @@ export class KeySession {
    * The piece was decided for a window that is over: it counts in this one. What it took of its hold is held again as far as nobody else has that by now, and
    * the step is made anew, unless a later one of the same work came after it.
    */
-  private movedAgain(operation: HoldOperation, { answer, charge, call }: Ran): Ran {
+  private movedAgain(operation: HoldOperation, { answer, charge, call }: SessionResult): SessionResult {
     const { record, spent } = operation
     const known = record && this.recordOf(record.id)
     if (known === undefined || charge === undefined || known.call !== call) return { answer }
@@ -405,7 +405,7 @@ export class KeySession {
     return decision
   }
 
-  private charged(cost: number, maxWaitUs: number, canSettle: boolean): Ran {
+  private charged(cost: number, maxWaitUs: number, canSettle: boolean): SessionResult {
     const { limiter } = this
     const most = this.policy.policies === undefined ? Math.min(maxWaitUs, Number.MAX_SAFE_INTEGER) : 0
     const booking = limiter.book(ONE_KEY, cost, most / 1000)
@@ -420,7 +420,7 @@ export class KeySession {
     return allowed ? { answer, charge: new SwappedCharge(booking, parts, permits) } : { answer }
   }
 
-  private changedPermits(renew: boolean, cost: number, charge: SwappedCharge | undefined): Ran {
+  private changedPermits(renew: boolean, cost: number, charge: SwappedCharge | undefined): SessionResult {
     if (charge === undefined) return { answer: { done: false } }
     let done = true
     const permits = this.parts.map((part, i): StoredPermit | undefined => {

@@ -4,12 +4,6 @@ import type { Ticker } from '../time/clock.js'
 /** A reading of the store's clock is used for this long; then the store is read first. */
 const LONGEST_US = 10_000_000
 
-/** A time on the store's clock that has surely come, and by how much it may have passed: what an answer took, and drift. */
-export interface StoreReading {
-  readonly nowUs: number
-  readonly behindUs: number
-}
-
 /**
  * The store's clock as this process knows it. A reading was taken before its answer arrived, so the time that has passed here since the
  * arrival, less what clocks may drift, has passed there as well. Of two readings the later time counts, unless the store's clock stepped back.
@@ -44,8 +38,11 @@ export class StoreTime {
     this.tookUs = tookUs
   }
 
-  /** Undefined when no answer came of late. */
-  now(): StoreReading | undefined {
+  /**
+   * A time on the store's clock that has surely come, and by how much it may have passed: what an answer took, and drift. Undefined when no
+   * answer came of late.
+   */
+  now(): { readonly nowUs: number; readonly behindUs: number } | undefined {
     const passedUs = this.ticker.read() - this.arrivedUs
     if (Number.isNaN(this.readUs) || passedUs < 0 || passedUs > LONGEST_US) return undefined
     const driftUs = Math.ceil(passedUs / this.drift)

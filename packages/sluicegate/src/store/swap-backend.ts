@@ -19,7 +19,7 @@ import {
 } from '../shared/backend.js'
 import { KeptById } from '../shared/kept-by-id.js'
 import type { Work } from './key-lane.js'
-import { KeySession, type Ran, SwappedCharge } from './key-session.js'
+import { KeySession, type SessionResult, SwappedCharge } from './key-session.js'
 import { storeKey } from './store-key.js'
 import type { StoreLanes } from './store-lanes.js'
 
@@ -83,7 +83,7 @@ export class SwapBackend implements Backend {
       signal,
       isReset: operation.verb === 'reset',
       run: (session, undo) => (undo === undefined ? session.run(operation, charge) : session.runAgain(operation, charge, undo)),
-      answer: (ran, nowUs, atUs, order) => this.answered(operation, ran, nowUs, atUs, order),
+      answer: (result, nowUs, atUs, order) => this.answered(operation, result, nowUs, atUs, order),
     })
   }
 
@@ -142,8 +142,8 @@ export class SwapBackend implements Backend {
     }
   }
 
-  private answered(operation: Operation, ran: Ran, nowUs: number, atUs: number, order: number): Answer {
-    const { answer, charge, permits } = ran
+  private answered(operation: Operation, result: SessionResult, nowUs: number, atUs: number, order: number): Answer {
+    const { answer, charge, permits } = result
     switch (operation.verb) {
       case 'take':
       case 'reserve':
@@ -192,7 +192,7 @@ export class SwapBackend implements Backend {
     keys: readonly string[],
     session: KeySession,
     call: Pick<Work, 'signal' | 'run'> &
-      Partial<Pick<Work, 'isReset' | 'isLease'>> & { answer(ran: Ran, nowUs: number, atUs: number, order: number): Value },
+      Partial<Pick<Work, 'isReset' | 'isLease'>> & { answer(result: SessionResult, nowUs: number, atUs: number, order: number): Value },
   ): Promise<Value> {
     if (keys.length > 1 && this.lanes.calls.store.swapAll === undefined) {
       const mend = `cannot be charged together in ${this.lanes.calls.store.name}, which has no transactions (swapAll)`
@@ -209,7 +209,7 @@ export class SwapBackend implements Backend {
         isReset: call.isReset === true,
         isLease: call.isLease === true,
         run: call.run,
-        resolve: (ran, nowUs, atUs, order) => resolve(call.answer(ran, nowUs, atUs, order)),
+        resolve: (result, nowUs, atUs, order) => resolve(call.answer(result, nowUs, atUs, order)),
         reject,
       })
     })

@@ -3,7 +3,7 @@ import { Deadlines, Expiring } from '../shared/calls/deadlines.js'
 import { type Clock, tickerOf } from '../time/clock.js'
 import { CallsTogether } from './calls-together.js'
 import type { CasOutcome, CasOutcomes, CasState, CasStep, CasStepped, CasStepRefusal, CasStore, CasSwap } from './cas-store.js'
-import { type StoreReading, StoreTime } from './store-time.js'
+import { StoreTime } from './store-time.js'
 
 /** A store each of whose calls is bounded in time; each answer tells its clock. */
 export class TimedStore {
@@ -40,7 +40,7 @@ export class TimedStore {
   }
 
   /** The store's clock as far as it is known. */
-  now(): StoreReading | undefined {
+  now(): ReturnType<StoreTime['now']> {
     return this.time.now()
   }
 

@@ -2,7 +2,7 @@ import { nameOf } from '../../key.js'
 import type { Answer, HoldOperation } from '../backend.js'
 
 /** An open that waits for its answer. */
-interface Waiting {
+interface Caller {
   readonly resolve: (answer: Answer | undefined) => void
   readonly reject: (error: unknown) => void
 }
@@ -13,7 +13,7 @@ interface Waiting {
  */
 export class OpensTogether {
   private readonly execute: (operation: HoldOperation) => Promise<Answer | undefined>
-  private alike = new Map<string, { readonly operation: HoldOperation; readonly waiting: Waiting[] }>()
+  private alike = new Map<string, { readonly operation: HoldOperation; readonly waiting: Caller[] }>()
 
   /** @param execute the answer of the store; undefined in an outage. */
   constructor(execute: (operation: HoldOperation) => Promise<Answer | undefined>) {
@@ -38,7 +38,7 @@ export class OpensTogether {
     for (const { operation, waiting } of all) void this.answer(operation, waiting)
   }
 
-  private async answer(operation: HoldOperation, waiting: readonly Waiting[]): Promise<void> {
+  private async answer(operation: HoldOperation, waiting: readonly Caller[]): Promise<void> {
     const count = waiting.length
     try {
       const answer = await this.execute(count === 1 ? operation : { ...operation, count })

@@ -6,8 +6,6 @@ import { isInteger } from '../../options/option-checks.js'
 import { decisionOf, type HoldOperation, type HoldRecord, newOperationId } from '../backend.js'
 import type { WorkPlace } from './work-place.js'
 
-type Step = Pick<HoldOperation, 'spent' | 'hold' | 'ttlUs' | 'isDebt'> & Partial<Pick<HoldOperation, 'least'>>
-
 const ID = /^[0-9a-f]{32}$/
 /** That of the step that opened it counts. */
 const ANY_TTL_US = 1_000_000
@@ -52,7 +50,12 @@ export class StoredHoldsById implements HoldsById {
     return answer
   }
 
-  private async step(key: Key, id: string, step: Step, record: Omit<HoldRecord, 'id'>): Promise<HoldAnswer> {
+  private async step(
+    key: Key,
+    id: string,
+    step: Pick<HoldOperation, 'spent' | 'hold' | 'ttlUs' | 'isDebt'> & Partial<Pick<HoldOperation, 'least'>>,
+    record: Omit<HoldRecord, 'id'>,
+  ): Promise<HoldAnswer> {
     if (!ID.test(id)) throw new PolicyError('OPTION_INVALID', 'id', id, 'must be 32 hexadecimal digits')
     const { backend } = this.place.inForce.now
     const operation = { verb: 'hold', key, id: newOperationId(), want: 0, least: 0, ...step, record: { ...record, id } } as const
