@@ -140,7 +140,7 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
     const key = this.inOrder(given)
     const tokens = checkedCost(cost)
     const { leases } = this.now
-    if (this.waiting.isQueued(key)) return this.reservations.deny(key, tokens).then((decision) => this.record(key, tokens, decision))
+    if (this.waiting.isQueued(key)) return this.waiting.deny(key, tokens).then((decision) => this.record(key, tokens, decision))
     if (leases === undefined) return this.takeExact(key, tokens)
     const decision = leases.take(key, tokens)
     return decision instanceof Promise
@@ -193,7 +193,7 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
     const account = new AskedAccount(this.changes, own, tokens)
     const operation = { verb: 'reserve', key: own, cost: tokens, id: newOperationId(), maxWaitUs } as const
     const reserved = this.waiting.isQueued(own)
-      ? await this.reservations.denyReservation(operation)
+      ? await this.waiting.denyReservation(operation)
       : reservedBy(operation, await this.now.fallback.execute(operation))
     const { allowed, decision, waitUs } = reserved
     // One that was decided in an outage holds nothing at the backend: nothing of it comes back.

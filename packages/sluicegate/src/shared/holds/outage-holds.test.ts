@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { turns } from 'sluicegate-testkit/turns.js'
 import type { Awaitable } from '../../awaitable.js'
 import { createLimiter } from '../../create-limiter.js'
-import { fixedWindow, type Hold, levels, manualClock, type Policy, type SharedLimiter, tokenBucket } from '../../index.js'
+import { type Decision, fixedWindow, type Hold, levels, manualClock, type Policy, type SharedLimiter, tokenBucket } from '../../index.js'
 import { casStore } from '../../store/cas.js'
 import type { CasStore, CasSwap } from '../../store/cas-store.js'
 import { StoreLanes } from '../../store/store-lanes.js'
@@ -99,6 +99,29 @@ for (const [name, policy] of [
     limiter.close()
   })
 }
+
+test('who waits in an outage beyond what the share gives in time waits for the store until its own time is over', async () => {
+  const { limiter, breakDown, mend, clock, passing } = setUp(DAY)
+  breakDown()
+  assert.equal((await limiter.take('ada', 50)).source, 'outage')
+  let ended = 0
+  const [hasty, patient, impossible] = [10, 60_000, 60_000].map((maxWait, i) =>
+    limiter.wait('ada', { cost: i === 2 ? LIMIT + 1 : 20, maxWait }).finally(() => ended++),
+  ) as [Promise<Decision>, Promise<Decision>, Promise<Decision>]
+  await turns(20)
+  assert.equal(ended, 1, 'what can never pass is denied at once')
+  assert.equal((await impossible).retryAfterMs, Number.POSITIVE_INFINITY)
+  const denied = await passing(hasty)
+  assert.deepEqual([denied.allowed, denied.source], [false, 'outage'])
+  assert.ok(denied.retryAfterMs > 0)
+  clock.advance(5_000)
+  await turns(20)
+  assert.equal(ended, 2)
+  await mend()
+  const { allowed: isAllowed, source } = await passing(patient)
+  assert.deepEqual([isAllowed, source], [true, 'store'])
+  limiter.close()
+})
 
 test('on several levels work that begins in an outage holds of the share of each, or of none', async () => {
   const { limiter, breakDown } = setUp(levels({ org: fixedWindow({ limit: 1_000, window: '1d' }), user: DAY }))

@@ -1,5 +1,5 @@
 import type { Awaitable } from '../../awaitable.js'
-import { type Decision, refusal } from '../../decision/decision.js'
+import type { Decision } from '../../decision/decision.js'
 import { checkedOpenRequest, type Hold, type OpenOptions, type OpenRequest, requireNoPermits } from '../../holds/hold.js'
 import type { HoldsById } from '../../holds/holds-by-id.js'
 import { isHold } from '../../holds/metered.js'
@@ -7,7 +7,6 @@ import { OpenedHold } from '../../holds/opened-hold.js'
 import { uncountedHold } from '../../holds/uncounted-hold.js'
 import type { Key } from '../../limiter.js'
 import { decisionOf, newOperationId } from '../backend.js'
-import type { QueueAhead } from '../waiting/shared-waiting.js'
 import { OpensTogether } from './opens-together.js'
 import { SharedWork } from './shared-work.js'
 import { StoredHoldsById } from './stored-holds-by-id.js'
@@ -41,8 +40,7 @@ export class SharedHolds {
     const request = checkedOpenRequest(options)
     requireNoPermits(inForce.policy.policies ?? [inForce.policy])
     const expected = this.place.expected(key, request)
-    const ahead = waiting.ahead(key)
-    if (ahead !== undefined) return this.refused(key, expected, await this.behind(key, expected, ahead))
+    if (waiting.isQueued(key)) return this.refused(key, expected, await waiting.deny(key, expected))
     const sentUs = this.place.ticker.read()
     const want = this.place.first(expected)
     const step = stepOf(key, request)
@@ -63,18 +61,6 @@ export class SharedHolds {
   /** In an outage work begins as takes are decided: what it will cost is held of the share. Debt is for the store. */
   private without(key: Key, expect: number, { ttlUs, over }: OpenRequest): Decision {
     return this.place.inForce.fallback.openWithout(key, { expect, ttl: ttlUs / 1000, over: over === 'wait' ? 'wait' : 'cut' })
-  }
-
-  /** What those have before it who wait is not free until they have it or have given up. */
-  private async behind(key: Key, expected: number, { tokens, nextMs, lastMs }: QueueAhead): Promise<Decision> {
-    const { fallback } = this.place.inForce
-    const costs = [expected, Math.min(expected + tokens, Number.MAX_SAFE_INTEGER)]
-    const [own, all] = (await Promise.all(costs.map(async (cost) => decisionOf(await fallback.execute({ verb: 'peek', key, cost }))))) as [
-      Decision,
-      Decision,
-    ]
-    const retryAfterMs = Math.min(all.allowed ? nextMs : all.retryAfterMs, Math.max(lastMs, own.retryAfterMs))
-    return refusal({ ...(own.allowed ? all : own), retryAfterMs: Math.ceil(retryAfterMs) })
   }
 
   private refused(key: Key, expected: number, decision: Decision): Hold<Awaitable<boolean>, 'later'> {

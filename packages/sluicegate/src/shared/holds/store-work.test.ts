@@ -14,7 +14,7 @@ for (const [policy, forOneMs, forAllMs] of [
   // Until there is room for both.
   [allOf([tokenBucket({ limit: 100, window: '100s', name: 'bucket' }), fixedWindow({ limit: 1_000, window: '1h' })]), 6_000, 99_000],
 ] as const) {
-  test(`${policy.name}: an open behind a piece that waits says when that has passed or given up, and is impossible only by itself`, async (t) => {
+  test(`${policy.name}: what comes behind a piece that waits says when that has passed or given up, and is impossible only by itself`, async (t) => {
     const clock = manualClock(1_789_002_000_000)
     const limiter = createLimiter(policy, {
       store: casStore(memoryStore({ clock })),
@@ -30,11 +30,28 @@ for (const [policy, forOneMs, forAllMs] of [
     await turnsUntil(async () => (await limiter.peek('ada')).remaining === 1)
     await turns(5)
     const behind = async (expect: number) => (await limiter.open('ada', { expect })).retryAfterMs
-    assert.deepEqual([await behind(1), await behind(100), await behind(101)], [forOneMs, forAllMs, Number.POSITIVE_INFINITY])
+    const expected = [forOneMs, forAllMs, Number.POSITIVE_INFINITY]
+    assert.deepEqual([await behind(1), await behind(100), await behind(101)], expected)
+    const costs = [1, 100, 101]
+    assert.deepEqual(await Promise.all(costs.map(async (cost) => (await limiter.take('ada', cost)).retryAfterMs)), expected, 'takes')
+    const reserved = costs.map(async (cost) => (await limiter.reserve('ada', cost)).decision.retryAfterMs)
+    assert.deepEqual(await Promise.all(reserved), expected, 'reservations')
     await work.close()
     assert.equal(await waiting, false)
   })
 }
+
+test('a take behind more waiters than ever pass at once says when they will have passed', async (t) => {
+  const clock = manualClock(1_789_002_000_000)
+  const policy = allOf([tokenBucket({ limit: 10, window: '10s', name: 'bucket' }), fixedWindow({ limit: 1_000, window: '1h' })])
+  const limiter = createLimiter(policy, { store: casStore(memoryStore({ clock })), clock, mode: 'exact', timeout: 60_000 })
+  await limiter.take('ada', 10)
+  const waits = [1, 2, 3].map(() => limiter.wait('ada', { cost: 8 }))
+  await turns(30)
+  assert.equal((await limiter.take('ada')).retryAfterMs, 25_000)
+  t.after(() => Promise.allSettled(waits))
+  limiter.close()
+})
 
 test('a piece that is spent while a report is under way is of the grant that comes, also where the one before has ended by then', async (t) => {
   const clock = manualClock(1_789_002_000_000)

@@ -31,7 +31,7 @@ const LOOKED_AT = 64
 export class Outage {
   /** Decisions made here. */
   decisions = 0
-  private readonly mode: OutageMode
+  readonly mode: OutageMode
   readonly shares: LocalShare
   /** The share that the counts below have. */
   private share: number

@@ -1,3 +1,4 @@
+import type { Decision } from '../../decision/decision.js'
 import { isPermit } from '../../decision/permit.js'
 import { isOutage } from '../../errors.js'
 import { AbortWatch } from '../../waiting/abort-watch.js'
@@ -40,12 +41,24 @@ export class OutageWaiting {
     const store = this.onceBack({ ...wait, request: watched })
     store.catch(() => undefined)
     try {
-      return await Promise.race([local, store])
+      const first = await Promise.race([local, store])
+      if (!this.mayPass(first.decision) || this.sleepers.nowMs() >= untilMs) return first
+      // The share denies it for longer than it waits, and the store may be back before.
+      const atLast = this.sleepers
+        .sleep(untilMs - this.sleepers.nowMs(), over.signal)
+        .then(() => this.reservations.waitWithout({ ...watched, maxWaitMs: 0 }))
+        .then((decision) => ({ decision }))
+      atLast.catch(() => undefined)
+      return await Promise.race([atLast, store])
     } finally {
       isOver = true
       unwatch?.()
       over.abort()
     }
+  }
+
+  private mayPass({ allowed, source, retryAfterMs }: Decision): boolean {
+    return !allowed && source === 'outage' && retryAfterMs < Number.POSITIVE_INFINITY && this.reservations.waitsInOutage
   }
 
   private async onceBack(wait: Wait): Promise<Waited> {

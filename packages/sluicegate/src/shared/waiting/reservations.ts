@@ -4,10 +4,17 @@ import { holdsPermits } from '../../decision/permit.js'
 import { isOutage } from '../../errors.js'
 import { surelyUs } from '../../lease/leasing.js'
 import type { Key } from '../../limiter.js'
-import type { Policy } from '../../policy/policy.js'
+import { isRate, type Policy, policiesOf } from '../../policy/policy.js'
 import { type Answer, decisionOf, giveAllBack, newOperationId, passed, type Reserved, reservedBy } from '../backend.js'
 import type { PolicyInForce } from '../policy-in-force.js'
 import { SharedPermit, withPermit } from '../shared-permit.js'
+
+/** What waits of a key: tokens, until the first of it has asked again, and until the last of it has given up. */
+export interface QueueAhead {
+  readonly tokens: number
+  readonly nextMs: number
+  readonly lastMs: number
+}
 
 /** Tokens reserved at the backend of the policy in force, and what their taker gets when their time has come. */
 export class Reservations {
@@ -83,24 +90,46 @@ export class Reservations {
     return holdsPermits(this.policy) ? new SharedPermit(denied) : denied
   }
 
-  /** The denial of a request that must not overtake those in the queue. */
-  async deny(key: Key, cost: number): Promise<Decision> {
-    return this.refuse(await this.denial(key, cost))
+  /** The denial of a request that must not overtake those in the queue. @param ahead what these have before it. */
+  async deny(key: Key, cost: number, ahead?: QueueAhead): Promise<Decision> {
+    return this.refuse(await this.denial(key, cost, ahead))
   }
 
   /** A reservation that must not overtake them: none, and nothing is charged. */
-  async denyReservation({ key, cost, id }: Pick<Reserved, 'key' | 'cost' | 'id'>): Promise<Reserved> {
-    return { key, cost, id, allowed: false, waitUs: 0, order: 0, decision: refusal(await this.denial(key, cost)) }
+  async denyReservation({ key, cost, id }: Pick<Reserved, 'key' | 'cost' | 'id'>, ahead: QueueAhead | undefined): Promise<Reserved> {
+    return { key, cost, id, allowed: false, waitUs: 0, order: 0, decision: refusal(await this.denial(key, cost, ahead)) }
   }
 
-  private async denial(key: Key, cost: number): Promise<Decision> {
-    return decisionOf(await this.inForce.now.fallback.execute({ verb: 'peek', key, cost }))
+  /** What those have before it who wait is not free until they have it or have given up. */
+  private async denial(key: Key, cost: number, ahead: QueueAhead | undefined): Promise<Decision> {
+    const { fallback } = this.inForce.now
+    const seen = async (tokens: number): Promise<Decision> => decisionOf(await fallback.execute({ verb: 'peek', key, cost: tokens }))
+    if (ahead === undefined) return seen(cost)
+    const { tokens, nextMs, lastMs } = ahead
+    const [own, all] = await Promise.all([seen(cost), seen(Math.min(cost + tokens, Number.MAX_SAFE_INTEGER))])
+    // More than ever passes at once passes one after the other.
+    const flowMs = Math.max(...policiesOf(this.policy).map((policy) => flowMsOf(policy, tokens, cost)))
+    const deniedMs = all.retryAfterMs < Number.POSITIVE_INFINITY ? all.retryAfterMs : own.retryAfterMs + flowMs
+    const allMs = all.allowed ? nextMs : deniedMs
+    const retryAfterMs = Math.max(own.retryAfterMs, Math.min(allMs, lastMs))
+    return { ...(own.allowed ? all : own), retryAfterMs: Math.ceil(retryAfterMs) }
+  }
+
+  /** Whether a wait in an outage is for a share, and may be for the store. */
+  get waitsInOutage(): boolean {
+    return this.inForce.now.outage.mode === 'local'
   }
 
   /** Waits for what is decided during an outage. */
   waitWithout(request: WaitRequest): Promise<Decision> {
     return this.inForce.now.fallback.waitWithout(request)
   }
+}
+
+/** How long tokens take that pass before `cost`, from when that would pass by itself. */
+function flowMsOf(policy: Policy, tokens: number, cost: number): number {
+  const { limit, windowMs } = policy
+  return isRate(policy) ? (tokens * windowMs) / limit : Math.floor((tokens + cost - 1) / limit) * windowMs
 }
 
 function unlessOutage(error: unknown): void {

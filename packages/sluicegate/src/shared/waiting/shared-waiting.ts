@@ -10,7 +10,7 @@ import { BookingLimits, isBookedAhead, isClosedAhead } from '../../waiting/booki
 import type { Reserved } from '../backend.js'
 import { KeyLooks } from './key-looks.js'
 import { OutageWaiting } from './outage-waiting.js'
-import type { Reservations } from './reservations.js'
+import type { QueueAhead, Reservations } from './reservations.js'
 import { Sleepers } from './sleepers.js'
 import { PendingRequests, ReservedTimes, type Wait, type Waited, WaitingQueue } from './waiting-queue.js'
 
@@ -30,13 +30,6 @@ interface ReservedWait {
   isLifted: boolean
   /** It goes with tokens that came back, and its reservation is not needed. */
   isGiven: boolean
-}
-
-/** What waits of a key: tokens, until the first of it has asked again, and until the last of it has given up. */
-export interface QueueAhead {
-  readonly tokens: number
-  readonly nextMs: number
-  readonly lastMs: number
 }
 
 /** How often to ask for a permit that may be released any time: the first and the longest pause. */
@@ -114,8 +107,18 @@ export class SharedWaiting {
     return this.queues.size > 0 && this.queues.has(nameOf(key))
   }
 
+  /** The denial of a take that may not overtake the queue. */
+  deny(key: Key, cost: number): Promise<Decision> {
+    return this.reservations.deny(key, cost, this.ahead(key))
+  }
+
+  /** The same of a reservation. */
+  denyReservation(operation: Pick<Reserved, 'key' | 'cost' | 'id'>): Promise<Reserved> {
+    return this.reservations.denyReservation(operation, this.ahead(operation.key))
+  }
+
   /** What its queue has before whoever comes now; undefined without one. */
-  ahead(key: Key): QueueAhead | undefined {
+  private ahead(key: Key): QueueAhead | undefined {
     const queue = this.isQueued(key) ? this.queues.get(nameOf(key)) : undefined
     return queue && { tokens: queue.tokens, nextMs: LAST_ASK_MS, lastMs: this.leftMs(queue.untilMs) }
   }
@@ -207,7 +210,7 @@ export class SharedWaiting {
     }
     if (!this.isTooLate(queue, request.cost, untilMs)) return this.enqueued(wait)
     // Its time is known to be over before its turn comes.
-    return { answer: await this.reservations.deny(request.key, request.cost) }
+    return { answer: await this.deny(request.key, request.cost) }
   }
 
   private async attemptWithoutQueue(name: string, wait: Wait): Promise<Attempt> {
