@@ -168,6 +168,26 @@ test('a flood of holds that nobody closes takes bounded memory, and ends by itse
   assert.equal(open().decision.allowed, true)
 })
 
+test('after its close the last answers of a hold are repeated, and its id opens nothing', (t) => {
+  const { engine, opened } = setUp(t, BUCKET)
+  const id = opened({ expect: 10 })
+  const added = engine.holds.add(id, 3, 1)
+  const closed = engine.holds.close(id, 5, 2)
+  assert.deepEqual([engine.holds.close(id, 5, 2), engine.holds.add(id, 3, 1)], [closed, added])
+  assert.deepEqual([engine.holds.add(id, 1, 3), engine.holds.close(id, 9, 3)], [{ fault: 'closed' }, { fault: 'closed' }])
+})
+
+test('of work that lapsed the 100,000 latest are remembered; what is said of the others is that nobody knows them', (t) => {
+  const { engine, clock, open, served } = setUp(t, 'algorithm: fixed-window, limit: 1000000, window: year')
+  const asked = { expect: 1, ttlMs: 60_000 }
+  const first = open({ expect: 1, ttlMs: 58_000 }, 'first').id ?? assert.fail()
+  clock.advance(60_000)
+  sweptInSlices(engine, () => served().holds.open)
+  for (let i = 0; i < 100_000; i++) engine.holds.close(open(asked, `key ${i % 90}`).id ?? assert.fail())
+  // Twice its time has not gone by.
+  assert.deepEqual(engine.holds.add(first, 1), { fault: 'unknown' })
+})
+
 test('holds whose time is over count no more, before all of them are swept', (t) => {
   const { engine, clock, served, open, add } = setUp(t, 'algorithm: fixed-window, limit: 1000000, window: year')
   const asked = { expect: 1, ttlMs: 2_000 }

@@ -38,11 +38,17 @@ interface Entry {
   answer: Awaitable<Added> | undefined
 }
 
-/** Work that lapsed, which goes on when it is heard of again; or that was closed. */
+/** An answer that is repeated to whoever says its number again. */
+interface Answered<Answer> {
+  readonly call: number | undefined
+  readonly answer: Awaitable<Answer>
+}
+
+/** Work that lapsed, which goes on when it is heard of again; or that was closed, of which the last answers are all that is kept. */
 interface Ended {
-  readonly entry: Entry
+  readonly entry: Entry | undefined
   readonly untilMs: number
-  readonly closed: { readonly call: number | undefined; readonly answer: Awaitable<Closed> } | undefined
+  readonly closed: (Answered<Closed> & { readonly added: Pick<Entry, 'call' | 'answer'> }) | undefined
 }
 
 /** Open work in the process that has the keys, or of keys in a store. */
@@ -74,7 +80,8 @@ export class Holds implements HoldVerbs {
     const keyName = nameOf(served, key)
     const id = numberOf(keyName, asked.id)
     const known = this.#held.get(id) ?? this.#endedNow(id)?.entry
-    if (known !== undefined) return this.#unlessGone(id, () => this.#openedBefore(id, known))
+    if (this.#ended.get(id)?.closed !== undefined) return { fault: 'closed' }
+    if (known !== undefined) return this.#unlessGone(id, () => this.#openedBefore(known))
     if (!this.#held.hasRoom()) this.#makeRoom()
     this.#held.requireRoom(keyName)
     if (floor === 0) return this.#opened(served, key, asked, keyName, id)
@@ -90,8 +97,10 @@ export class Holds implements HoldVerbs {
     checkCost(this.#costs.of(cost))
     if (this.#atStore.isOne(id)) return this.#atStore.add(id, cost, call)
     const entry = this.#held.get(id) ?? this.#endedNow(id)?.entry
-    if (entry?.answer !== undefined && call === entry.call) return entry.answer
-    if (entry === undefined || this.#ended.get(id)?.closed !== undefined) return { fault: entry === undefined ? 'unknown' : 'closed' }
+    const closed = this.#ended.get(id)?.closed
+    const last = closed?.added ?? entry
+    if (last?.answer !== undefined && call === last.call) return last.answer
+    if (entry === undefined) return { fault: closed === undefined ? 'unknown' : 'closed' }
     if (call !== undefined && call <= entry.call) return { fault: 'passed' }
     this.#reopen(id, entry)
     const answer = this.#unlessGone(id, () => this.#added(id, entry, cost))
@@ -122,7 +131,8 @@ export class Holds implements HoldVerbs {
         return { decision: work.served.spent(work.key, decision), ...state, affordable: 0 }
       }) as Awaitable<Closed>
       if (this.#held.remove(id) !== undefined) work.served.holds.open--
-      this.#end(id, entry, { call, answer }, this.#nowMs() + work.asked.ttlMs)
+      this.#unspent.delete(id)
+      this.#end(id, { entry: undefined, closed: { call, answer, added: lastOf(entry) }, untilMs: this.#nowMs() + work.asked.ttlMs })
       return answer
     })
   }
@@ -141,8 +151,7 @@ export class Holds implements HoldVerbs {
   }
 
   /** With what it has by now: its time may be over, and other work may have taken what was free. */
-  #openedBefore(id: string, { opened, call, counted, work }: Entry): Opened | HoldFault {
-    if (this.#ended.get(id)?.closed !== undefined) return { fault: 'closed' }
+  #openedBefore({ opened, call, counted, work }: Entry): Opened | HoldFault {
     return call > 0 || counted.used > 0 ? { fault: 'passed' } : { ...opened, ...work.state, ttlMs: work.asked.ttlMs }
   }
 
@@ -228,12 +237,12 @@ export class Holds implements HoldVerbs {
     holds.open--
     holds.lapsed++
     this.#count(entry, { ...entry.counted, held: 0 })
-    this.#end(id, entry, undefined, entry.heardMs + 2 * entry.work.asked.ttlMs)
+    this.#unspent.delete(id)
+    this.#end(id, { entry, closed: undefined, untilMs: entry.heardMs + 2 * entry.work.asked.ttlMs })
   }
 
-  #end(id: string, entry: Entry, closed: Ended['closed'], untilMs: number): void {
-    this.#unspent.delete(id)
-    this.#ended.set(id, { entry, untilMs, closed })
+  #end(id: string, ended: Ended): void {
+    this.#ended.set(id, ended)
     this.#ended.cutTo(MAX_ENDED)
   }
 
@@ -268,6 +277,11 @@ export class Holds implements HoldVerbs {
 function mostOf({ work, mostOver }: Entry): number {
   const { used, over, affordable } = work.state
   return used + affordable + Math.max(0, mostOver - over)
+}
+
+/** Without its work, which takes more memory than all else. */
+function lastOf({ call, answer }: Entry): Pick<Entry, 'call' | 'answer'> {
+  return { call, answer }
 }
 
 const NOTHING = { held: 0, used: 0, over: 0 }

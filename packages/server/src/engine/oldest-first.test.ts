@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { Random, seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { OldestFirst } from './oldest-first.js'
 
@@ -41,4 +43,23 @@ test('the oldest of many that come and go is found at once', () => {
   const tookMs = performance.now() - startedMs
   // 50 s for those who begin at the first place each time.
   assert.ok(tookMs < 10_000, `${Math.round(tookMs)} ms`)
+})
+
+test('what was removed is kept by nothing', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const values = new OldestFirst<object>()
+  const made: WeakRef<object>[] = []
+  for (let i = 0; i < 1_000; i++) {
+    const value = { i }
+    made.push(new WeakRef(value))
+    values.set(String(i), value)
+  }
+  for (let i = 1; i < 1_000; i++) values.delete(String(i))
+  // References are kept until the end of a turn.
+  return new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+    collect()
+    assert.ok(made.filter((each) => each.deref() !== undefined).length <= 2)
+    assert.equal(values.size, 1)
+  })
 })

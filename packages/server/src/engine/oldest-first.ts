@@ -1,18 +1,23 @@
+interface Entry<Value> {
+  readonly key: string
+  value: Value
+}
+
 /**
  * Values by key, in the order in which they were set last. The oldest is found at once: a new iterator of a map would pass the place of every value that
  * was removed before it again, 0.3 ms of 100,000.
  */
 export class OldestFirst<Value> {
-  readonly #entries = new Map<string, { readonly key: string; readonly value: Value }>()
+  readonly #entries = new Map<string, Entry<Value>>()
   /** Has passed the oldest, and nothing behind it. */
   readonly #behind = this.#entries.values()
-  #oldest: { readonly key: string; readonly value: Value } | undefined
+  #oldest: Entry<Value> | undefined
 
   get size(): number {
     return this.#entries.size
   }
 
-  get oldest(): { readonly key: string; readonly value: Value } | undefined {
+  get oldest(): Readonly<Entry<Value>> | undefined {
     while (this.#entries.size > 0) {
       const known = this.#oldest
       if (known !== undefined && this.#entries.get(known.key) === known) return known
@@ -31,11 +36,15 @@ export class OldestFirst<Value> {
 
   /** It is the newest now. */
   set(key: string, value: Value): void {
-    this.#entries.delete(key)
+    this.delete(key)
     this.#entries.set(key, { key, value })
   }
 
   delete(key: string): boolean {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return false
+    // The iterator keeps what it has not passed, and that of tables that the map has outgrown.
+    entry.value = undefined as Value
     return this.#entries.delete(key)
   }
 

@@ -31,7 +31,7 @@ function setUp(t: TestContext) {
     work.sweep()
   }
   const opened = (number: string, held: number): void => work.opened(number, served, 'ada', TTL_MS, answerOf(held, 0))
-  return { clock, work, counts, silent, looks, opened, answerOf }
+  return { clock, work, counts, silent, looks, opened, answerOf, served }
 }
 
 test('work counts until it is closed, as of its last call, and once however often its open is said', (t) => {
@@ -49,7 +49,7 @@ test('work counts until it is closed, as of its last call, and once however ofte
 })
 
 test('of silent work the store says whether it goes on; what is unknown, closed or has lapsed is over', async (t) => {
-  const answers: readonly [[held: number, used: number, fault: HoldAnswer['fault']], counted: readonly number[]][] = [
+  const answers: readonly [[held: number, used: number, fault: HoldAnswer['fault']], counted: readonly number[], lapsed?: number][] = [
     [
       [4, 1, 'passed'],
       [1, 4],
@@ -62,10 +62,7 @@ test('of silent work the store says whether it goes on; what is unknown, closed 
       [0, 5, 'passed'],
       [1, 0],
     ],
-    [
-      [0, 0, undefined],
-      [0, 0],
-    ],
+    [[0, 0, undefined], [0, 0], 1],
     [
       [0, 5, 'closed'],
       [0, 0],
@@ -75,14 +72,14 @@ test('of silent work the store says whether it goes on; what is unknown, closed 
       [0, 0],
     ],
   ]
-  for (const [answer, counted] of answers) {
-    const { counts, silent, looks, opened, answerOf } = setUp(t)
+  for (const [answer, counted, lapsed = 0] of answers) {
+    const { counts, silent, looks, opened, answerOf, served } = setUp(t)
     opened('a', 5)
     silent()
     assert.deepEqual(counts(), [1, 5], 'until the store has answered')
     looks.get('a')?.resolve(answerOf(...answer))
     await turns()
-    assert.deepEqual(counts(), counted, String(answer))
+    assert.deepEqual([...counts(), served.holds.lapsed], [...counted, lapsed], String(answer))
     silent()
     assert.equal(looks.has('a'), counted[0] === 1)
   }

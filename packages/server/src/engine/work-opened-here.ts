@@ -18,6 +18,8 @@ const MOST = 100_000
 /** Looks at the store that are under way at once; others come a moment later. */
 const MOST_LOOKS = 64
 const LATER_MS = 1_000
+/** Of its time, until a look at work that was silent. */
+const SOON = 1 / 4
 
 /**
  * Open work at a store that this process has opened, for its figures: as of the last call that came here. Where none has come for its time, a look at the store says
@@ -66,9 +68,12 @@ export class WorkOpenedHere {
   async #silent(work: Work, number: string): Promise<void> {
     if (this.#looks >= MOST_LOOKS) return this.#follow(work, LATER_MS, number)
     this.#looks++
-    const goesOn = await this.#look(work, number).then((answer) => doesGoOn(work, answer), isOut)
+    const untilMs = await this.#look(work, number).then(
+      (answer) => nextLookMs(work, answer),
+      (error) => (isOut(error) ? work.ttlMs : 0),
+    )
     this.#looks--
-    if (goesOn) this.#follow(work, work.ttlMs, number)
+    if (untilMs > 0) this.#follow(work, untilMs, number)
     else ended(work)
   }
 
@@ -78,12 +83,18 @@ export class WorkOpenedHere {
   }
 }
 
-/** What was held and is no more, while nothing was spent, has lapsed. */
-function doesGoOn(work: Work, answer: HoldAnswer): boolean {
+/** When to look again; 0: it is over. What was held and is no more, while nothing was spent, has lapsed. */
+function nextLookMs(work: Work, answer: HoldAnswer): number {
   const { fault, held, used } = answer
-  if ((fault !== undefined && fault !== 'passed') || (work.held > 0 && held === 0 && used === work.used)) return false
+  if (fault !== undefined && fault !== 'passed') return 0
+  const isSilent = used === work.used
+  if (isSilent && work.held > 0 && held === 0) {
+    work.served.holds.lapsed++
+    return 0
+  }
   stands(work, answer)
-  return true
+  // A hold ends a little after its time, and the store forgets it a time later.
+  return isSilent ? work.ttlMs * SOON : work.ttlMs
 }
 
 /** While the store is out, nobody knows better. */

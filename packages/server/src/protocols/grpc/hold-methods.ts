@@ -132,7 +132,10 @@ function workOf({ used, held, over, affordable }: WorkState): MessageInitShape<t
 }
 
 const FAULTS = {
-  unknown: [STATUS.notFound, 'there is no such hold: it never was, it ended more than its ttl ago, or its policy was removed'],
+  unknown: [
+    STATUS.notFound,
+    'there is no such hold: it never was, it ended more than its ttl ago, it is forgotten, as many others have ended or opened since, its policy was removed, or the service was restarted',
+  ],
   closed: [STATUS.failedPrecondition, 'this hold was closed'],
   passed: [
     STATUS.failedPrecondition,

@@ -96,7 +96,11 @@ function replyAdded(response: WholeResponse, { isAdded, decision, ...state }: Ad
 }
 
 const FAULTS: Readonly<Record<HoldFault['fault'], readonly [status: number, code: ProblemCode, detail: string]>> = {
-  unknown: [404, 'HOLD_UNKNOWN', 'there is no such hold: it never was, it ended more than its ttlMs ago, or its policy was removed'],
+  unknown: [
+    404,
+    'HOLD_UNKNOWN',
+    'there is no such hold: it never was, it ended more than its ttlMs ago, it is forgotten, as many others have ended or opened since, its policy was removed, or the service was restarted',
+  ],
   closed: [409, 'HOLD_CLOSED', 'this hold was closed'],
   passed: [
     409,

@@ -101,7 +101,8 @@ function integer(args: CommandReader, at: number): number {
 }
 
 const FAULTS = {
-  unknown: 'NOHOLD there is no such hold: it never was, it ended more than its TTL ago, or its policy was removed',
+  unknown:
+    'NOHOLD there is no such hold: it never was, it ended more than its TTL ago, it is forgotten, as many others have ended or opened since, its policy was removed, or the service was restarted',
   closed: 'HOLDCLOSED this hold was closed',
   passed: 'CALLPASSED a later call of this hold was answered before: number each call one higher, and open other work with another ID',
 } as const
