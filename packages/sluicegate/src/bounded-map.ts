@@ -4,18 +4,26 @@
  */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   private readonly most: number
+  private readonly onForget: ((value: Value) => void) | undefined
   /** Stands before the oldest: all behind it are removed. */
   private readonly oldest = this.keys()
 
-  constructor(most: number) {
+  constructor(most: number, onForget?: (value: Value) => void) {
     super()
     this.most = most
+    this.onForget = onForget
   }
 
   /** It is the newest now. */
   override set(key: Key, value: Value): this {
     this.delete(key)
-    if (this.size >= this.most) this.delete(this.oldest.next().value as Key)
+    if (this.size >= this.most) this.forget(this.oldest.next().value as Key)
     return super.set(key, value)
+  }
+
+  private forget(key: Key): void {
+    const value = this.get(key) as Value
+    this.delete(key)
+    this.onForget?.(value)
   }
 }

@@ -24,9 +24,15 @@ interface Move<To> {
   readonly isWhole: boolean
 }
 
-/** Where keys of a limiter went, so that what is given back of an earlier charge finds them. Of a key that came back nothing from before is returned. */
+/**
+ * Where keys of a limiter went, so that what is given back of an earlier charge finds them. Of a key that came back nothing from before is returned, and
+ * of one that is not known nothing from before the latest that was forgotten: it may be elsewhere.
+ */
 export class KeyMoves<To> {
-  private readonly byKey = new BoundedMap<string, Move<To> | { readonly to: undefined; readonly atUs: number }>(MOST_KEYS)
+  private forgottenUs = Number.NEGATIVE_INFINITY
+  private readonly byKey = new BoundedMap<string, Move<To> | { readonly to: undefined; readonly atUs: number }>(MOST_KEYS, ({ atUs }) => {
+    this.forgottenUs = Math.max(this.forgottenUs, atUs)
+  })
 
   left(key: string, move: Move<To>): void {
     this.byKey.set(key, move)
@@ -40,10 +46,15 @@ export class KeyMoves<To> {
   /** Where a booking is by now, and what is left of it there; undefined: where it was made. */
   of(booking: MemoryBooking): { readonly to: To | undefined; readonly booking: MemoryBooking } | undefined {
     const move = this.byKey.size === 0 ? undefined : this.byKey.get(booking.key as string)
-    if (move === undefined || move.atUs < booking.bookedUs) return undefined
-    return 'isWhole' in move
+    if (move === undefined ? !this.hasForgotten(booking) : move.atUs < booking.bookedUs) return undefined
+    return move !== undefined && 'isWhole' in move
       ? { to: move.to, booking: carried(booking, move) }
       : { to: undefined, booking: { ...booking, isOverflow: true } }
+  }
+
+  /** Whether nobody knows where a booking's key went since. */
+  hasForgotten({ key, bookedUs }: MemoryBooking): boolean {
+    return bookedUs <= this.forgottenUs && !this.byKey.has(key as string)
   }
 }
 

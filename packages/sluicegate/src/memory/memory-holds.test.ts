@@ -432,3 +432,42 @@ test('work goes on beyond the end of a month where its time zone ends it, an hou
     assert.deepEqual([work.used, work.over, limiter.peek('ada').remaining], [140, 0, 0])
   }
 })
+
+for (const policy of POLICIES) {
+  test(`${policy.algorithm}: a piece that is spent as debt takes all of the hold along`, () => {
+    const limiter = createLimiter(policy, { clock: manualClock(START_MS) })
+    const work = limiter.open('ada', { expect: 10, over: 'finish' })
+    limiter.take('ada', 90)
+    assert.equal(work.add(15), true)
+    assert.deepEqual([work.held, work.used, work.over, work.affordable(1)], [0, 15, 5, 0])
+    work.add(5)
+    assert.deepEqual([work.held, work.used, work.over], [0, 20, 10])
+    limiter.reset('ada')
+    assert.equal(limiter.take('ada', 100).allowed, true, 'nothing is held any more')
+  })
+}
+
+for (const [name, policy] of [
+  ['a window', fixedWindow({ limit: 10, window: '1h' })],
+  ['levels', levels({ org: fixedWindow({ limit: 100, window: '1h' }), user: fixedWindow({ limit: 10, window: '1h' }) })],
+] as const) {
+  test(`${name}: who waits goes on when a hold closes, also one that its key has taken to another plan`, async () => {
+    const clock = manualClock(START_MS)
+    let plan = fixedWindow({ limit: 10, window: '1h', name: 'user' })
+    const limiter = createLimiter(policy, { clock, ...(name === 'levels' ? { plans: { user: () => plan } } : { policyFor: () => plan }) })
+    const key = name === 'levels' ? ['acme', 'ada'] : 'ada'
+    for (const limit of [10, 8]) {
+      const work = limiter.open(key, { expect: 4, ttl: '1m' })
+      plan = fixedWindow({ limit, window: '1h', name: 'user' })
+      assert.equal(limiter.take(key, limit - 4).allowed, true, `${limit}`)
+      const waiting = limiter.wait(key, { cost: 4, maxWait: '2m' })
+      const piece = limiter.open(key, { expect: 1 })
+      assert.equal(piece.allowed, false)
+      work.close()
+      // The clock stands still.
+      assert.equal((await waiting).allowed, true, `${limit}`)
+      limiter.reset(key)
+    }
+    limiter.close()
+  })
+}

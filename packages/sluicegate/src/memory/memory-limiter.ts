@@ -68,7 +68,8 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     penalize: (key, tokens) => this.penalize(key, tokens),
     movedTo: (booking) => {
       const { limiter, booking: moved } = this.placeOf(booking as MemoryBooking)
-      return moved === booking ? undefined : { service: limiter.settling, booking: moved }
+      if (moved === booking) return undefined
+      return { service: { ...limiter.settling, penalize: (_, tokens) => limiter.chargeBeyond(moved, tokens) }, booking: moved }
     },
   }
   private readonly moves = new KeyMoves<MemoryLimiter>()
@@ -384,6 +385,12 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     if (move?.to === undefined) return { limiter: this as unknown as MemoryLimiter, booking: move?.booking ?? booking }
     move.to.hash(booking.key as string)
     return move.to.placeOf({ ...move.booking, low, high })
+  }
+
+  /** What a booking cost beyond what it was made for. A key that was forgotten and is not here is elsewhere, and begins no second account. */
+  chargeBeyond(booking: MemoryBooking, tokens: number): Decision {
+    const key = booking.key as string
+    return this.moves.hasForgotten(booking) && !this.hasKey(key) ? this.peek(key) : this.penalize(key, tokens)
   }
 
   /** {@link peek}, whatever is held. */

@@ -343,3 +343,41 @@ for (const [option, key, optionsOf] of FAULTY) {
     })
   }
 }
+
+for (const [option, optionsOf] of [
+  ['plans', (planOf: (key: string) => Policy | undefined) => ({ plans: { user: planOf } })],
+  ['policyFor', (policyFor: (key: string) => Policy | undefined) => ({ policyFor })],
+] as const) {
+  test(`${option}: where 10,000 later keys have moved, a key keeps what it has spent and its open work, and nothing comes back that may not be its own`, () => {
+    const own = fixedWindow({ limit: 10, window: '1h', name: 'user' })
+    const pro = fixedWindow({ limit: 20, window: '1h', name: 'user' })
+    const movers = new Set<string>()
+    const clock = manualClock(START_MS)
+    const whole = option === 'plans' ? levels({ org: fixedWindow({ limit: 1_000_000, window: '1h' }), user: own }) : own
+    const limiter = createLimiter(whole, { clock, maxKeys: 40_000, ...optionsOf((key) => (movers.has(key) ? pro : undefined)) })
+    const keyOf = (user: string) => (option === 'plans' ? ['acme', user] : user)
+    const [ada, eve] = [keyOf('ada'), keyOf('eve')]
+    const [less, more, back] = [limiter.reserve(ada, 2), limiter.reserve(ada, 2), limiter.reserve(eve, 5)]
+    const work = limiter.open(ada, { expect: 3, ttl: '1m' })
+    movers.add('ada').add('eve')
+    for (const key of [ada, eve]) limiter.peek(key)
+    movers.delete('eve')
+    limiter.peek(eve)
+    for (let i = 0; i < 10_001; i++) limiter.take(keyOf(`user ${i}`))
+    clock.advance(1)
+    for (let i = 0; i < 10_001; i++) {
+      movers.add(`user ${i}`)
+      limiter.peek(keyOf(`user ${i}`))
+    }
+    less.settle(0)
+    more.settle(6)
+    back.settle(0)
+    assert.deepEqual([work.add(3), work.held], [true, 0])
+    assert.equal(limiter.peek(eve).remaining, 5)
+    assert.equal(limiter.peek(ada).remaining, 20 - 7)
+    movers.delete('ada')
+    assert.equal(limiter.peek(ada).remaining, 10 - 7)
+    work.close()
+    limiter.close()
+  })
+}
