@@ -289,7 +289,7 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
       combined(places.map((place) => verb(place.limiter, place.booking)))
     const service: Moved['service'] = {
       giveBack: (_, tokens) => each((limiter, part) => limiter.giveBack(part, tokens)),
-      penalize: (_, tokens) => each((limiter, part) => limiter.penalize(part.key, tokens)),
+      penalize: (_, tokens) => each((limiter, part) => limiter.chargeBeyond(part, tokens)),
       peek: () => each((limiter, part) => limiter.peek(part.key)),
     }
     return { service, booking }

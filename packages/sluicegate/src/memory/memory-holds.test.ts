@@ -454,7 +454,10 @@ for (const [name, policy] of [
   test(`${name}: who waits goes on when a hold closes, also one that its key has taken to another plan`, async () => {
     const clock = manualClock(START_MS)
     let plan = fixedWindow({ limit: 10, window: '1h', name: 'user' })
-    const limiter = createLimiter(policy, { clock, ...(name === 'levels' ? { plans: { user: () => plan } } : { policyFor: () => plan }) })
+    const limiter = createLimiter(policy, {
+      clock,
+      ...(name === 'levels' ? { policyFor: { user: () => plan } } : { policyFor: () => plan }),
+    })
     const key = name === 'levels' ? ['acme', 'ada'] : 'ada'
     for (const limit of [10, 8]) {
       const work = limiter.open(key, { expect: 4, ttl: '1m' })

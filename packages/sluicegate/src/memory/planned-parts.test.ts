@@ -345,7 +345,7 @@ for (const [option, key, optionsOf] of FAULTY) {
 }
 
 for (const [option, optionsOf] of [
-  ['plans', (planOf: (key: string) => Policy | undefined) => ({ plans: { user: planOf } })],
+  ['plans', (planOf: (key: string) => Policy | undefined) => ({ policyFor: { user: planOf } })],
   ['policyFor', (policyFor: (key: string) => Policy | undefined) => ({ policyFor })],
 ] as const) {
   test(`${option}: where 10,000 later keys have moved, a key keeps what it has spent and its open work, and nothing comes back that may not be its own`, () => {
