@@ -35,15 +35,24 @@ export class PostgresSteps {
       }
       this.#denied.note(only.key)
     }
-    const areTogether = (group: readonly CasStep[]): boolean => group.length > 1 && group[0]?.verb === 'take'
-    const [together, others] = [groups.filter(areTogether), groups.filter((group) => !areTogether(group))]
-    const [first, second] = await Promise.all([
+    const groupsOf = (kind: GroupKind): (readonly CasStep[])[] => groups.filter((group) => kindOf(group) === kind)
+    const [together, whole, others] = [groupsOf('takes'), groupsOf('changes'), groupsOf('each')]
+    const [taken, changed, stepped] = await Promise.all([
       together.length === 0 ? [] : this.#takeAll(together, signal),
+      Promise.all(whole.map((group) => this.#stepAll(group, signal))),
       others.length === 0 ? [] : this.#stepEach(others, signal),
     ])
-    if (first === undefined || second === undefined) return undefined
-    let [i, j] = [0, 0]
-    return groups.map((group) => (areTogether(group) ? first[i++] : second[j++]) as readonly CasStepped[] | CasStepRefusal)
+    if (taken === undefined || changed.includes(undefined) || stepped === undefined) return undefined
+    const left = { takes: taken.values(), changes: changed.values(), each: stepped.values() }
+    return groups.map((group) => left[kindOf(group)].next().value as readonly CasStepped[] | CasStepRefusal)
+  }
+
+  /** A change of several keys: where one holds a swapped value, none is made, as the whole comes again. */
+  async #stepAll(steps: readonly CasStep[], signal: CancelSignal | undefined): Promise<readonly CasStepped[] | CasStepRefusal | undefined> {
+    const rows = await this.#table.stepped('stepAll', [...keyLists(steps), ...stepLists(steps)], signal)
+    if (rows === undefined || rows === 'busy') return rows
+    this.#table.sweeper.swapped(steps.length)
+    return outcomeOf(rows.map((row, i) => steppedIn((steps[i] as CasStep).key, row)))
   }
 
   async #stepEach(
@@ -220,6 +229,15 @@ export class PostgresSteps {
     }
     return outcomes
   }
+}
+
+/** How the steps of a group go: takes of several keys, which share a statement with others; changes of several keys; or each step for itself. */
+type GroupKind = 'takes' | 'changes' | 'each'
+
+function kindOf(group: readonly CasStep[]): GroupKind {
+  const [{ verb } = {}] = group
+  if (group.length === 1 || verb === 'peek') return 'each'
+  return verb === 'take' ? 'takes' : 'changes'
 }
 
 function placesOf(steps: readonly CasStep[], isChosen: (step: CasStep, i: number) => boolean): readonly number[] {

@@ -1,4 +1,4 @@
-import { NOW, stepManyText, takeAllText, takeManyText, takeOneText, valueText } from './step-texts.js'
+import { NOW, stepAllText, stepManyText, takeAllText, takeManyText, takeOneText, valueText } from './step-texts.js'
 import { quotedTable } from './table-name.js'
 
 /** A statement under a name for the server to keep it by: another text has another name. */
@@ -32,6 +32,7 @@ export interface Statements {
   readonly takeWindows?: Statement
   readonly stepMany?: Statement
   readonly stepFree?: Statement
+  readonly stepAll?: Statement
   readonly takeAll?: Statement
 }
 
@@ -89,7 +90,7 @@ const COLUMNS: Readonly<Record<string, readonly string[]>> = {
 type ValueOf = (t: string) => string
 
 /** Only of a table with the columns of steps. */
-export type StepVerb = 'takeRate' | 'takeWindow' | 'takeRates' | 'takeWindows' | 'stepMany' | 'stepFree' | 'takeAll'
+export type StepVerb = 'takeRate' | 'takeWindow' | 'takeRates' | 'takeWindows' | 'stepMany' | 'stepFree' | 'stepAll' | 'takeAll'
 
 function stepTexts(table: string): Record<StepVerb, string> {
   const [one, each] = [idOf("decode($1::text, 'hex')"), idOf("decode(k, 'hex')")]
@@ -100,6 +101,7 @@ function stepTexts(table: string): Record<StepVerb, string> {
     takeWindows: takeManyText(table, each, SHORT_LOCKS, true),
     stepMany: stepManyText(table, each, SHORT_LOCKS),
     stepFree: stepManyText(table, each, LOCKS, ' SKIP LOCKED'),
+    stepAll: stepAllText(table, each, LOCKS),
     takeAll: takeAllText(table, each, LOCKS),
   }
 }

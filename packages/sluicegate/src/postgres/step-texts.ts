@@ -268,6 +268,23 @@ function storedRow(): StepRow {
 
 /** `stepMany`: steps on different keys, each for itself. */
 export function stepManyText(table: string, id: string, locks: string, wait: '' | ' SKIP LOCKED' = ''): string {
+  // A row that is locked by others is not a key that is new.
+  const isSkipped = wait === '' ? '' : `NOT s.is_there AND EXISTS (SELECT FROM ${table} AS t WHERE t.key = s.id) OR `
+  return `WITH ${steppedRowsText(table, id, locks, wait, 'r.is_other')}
+SELECT CASE WHEN s.is_other THEN 'other' WHEN ${isSkipped}s.is_new AND NOT s.is_there AND made.key IS NULL THEN 'busy' ELSE s.done::text END AS done,
+  ${REPLY}
+FROM state AS s LEFT JOIN made ON made.key = s.id ORDER BY s.i`
+}
+
+/** `stepAll`: steps on different keys, all or none. */
+export function stepAllText(table: string, id: string, locks: string): string {
+  return `WITH ${steppedRowsText(table, id, locks, '', '(SELECT bool_or(is_other) FROM rows)')}, ${WHOLE}
+SELECT CASE WHEN s.is_other THEN 'other' ELSE s.done::text END AS done, ${REPLY}, one
+FROM state AS s, whole ORDER BY s.i`
+}
+
+/** @param isLeft whether a row `r` stays as it is. */
+function steppedRowsText(table: string, id: string, locks: string, wait: '' | ' SKIP LOCKED', isLeft: string): string {
   const input: StepInput = {
     verb: 'r.verb',
     isWindow: '(r.pace = 0)',
@@ -283,17 +300,20 @@ export function stepManyText(table: string, id: string, locks: string, wait: '' 
     made: 'r.made',
   }
   const more = STEP_LISTS.filter((name) => name !== 'verb')
-  // A row that is locked by others is not a key that is new.
-  const isSkipped = wait === '' ? '' : `NOT s.is_there AND EXISTS (SELECT FROM ${table} AS t WHERE t.key = s.id) OR `
-  return `WITH ${lockedText(table, id, locks, wait, [...KEY_LISTS, ...STEP_LISTS], more)}, state AS MATERIALIZED (
+  return `${lockedText(table, id, locks, wait, [...KEY_LISTS, ...STEP_LISTS], more)}, state AS MATERIALIZED (
   SELECT r.i, r.id, r.version, r.old, r.was, r.is_there, r.is_other, o.done, w.*,
-    NOT r.is_other AND (r.verb <> 'peek' AND o.done > 0 OR coalesce(r.was <> '', false)) AS is_new
+    NOT ${isLeft} AND (r.verb <> 'peek' AND o.done > 0 OR coalesce(r.was <> '', false)) AS is_new
   FROM rows AS r CROSS JOIN LATERAL ${chainText(storedRow(), input)}
-), ${writesText(table)}
-SELECT CASE WHEN s.is_other THEN 'other' WHEN ${isSkipped}s.is_new AND NOT s.is_there AND made.key IS NULL THEN 'busy' ELSE s.done::text END AS done,
-  ${answerOf('s')}, CASE WHEN s.is_other THEN s.old::text END AS version, CASE WHEN s.is_other THEN s.was END AS value, ${NOW}::text AS now
-FROM state AS s LEFT JOIN made ON made.key = s.id ORDER BY s.i`
+), ${writesText(table)}`
 }
+
+/** What the reply says of a row `s` beside what was done. */
+const REPLY = `${answerOf('s')}, CASE WHEN s.is_other THEN s.old::text END AS version, CASE WHEN s.is_other THEN s.was END AS value, ${NOW}::text AS now`
+
+/** Another transaction made one of the keys meanwhile: nothing is written. */
+const WHOLE = `whole AS MATERIALIZED (
+  SELECT 1 / (CASE WHEN (SELECT count(*) FROM made) = (SELECT count(*) FROM state WHERE is_new AND NOT is_there) THEN 1 ELSE 0 END) AS one
+)`
 
 function writesText(table: string): string {
   const names = WRITTEN.split(', ')
@@ -348,10 +368,7 @@ export function takeAllText(table: string, id: string, locks: string): string {
     NOT r.is_other AND (r.taken > 0 OR coalesce(r.was <> '', false)) AS is_new
   FROM (SELECT rows.*, taken.dones, taken.before[rows.i] - taken.after[rows.i] AS taken FROM rows, taken) AS r
   CROSS JOIN LATERAL ${chainText(storedRow(), input, '(SELECT now FROM clock)')}
-), ${writesText(table)}, whole AS MATERIALIZED (
-  SELECT 1 / (CASE WHEN (SELECT count(*) FROM made) = (SELECT count(*) FROM state WHERE is_new AND NOT is_there) THEN 1 ELSE 0 END) AS one
-)
-SELECT CASE WHEN s.is_other THEN 'other' ELSE s.dones END AS done, ${answerOf('s')},
-  CASE WHEN s.is_other THEN s.old::text END AS version, CASE WHEN s.is_other THEN s.was END AS value, ${NOW}::text AS now, one
+), ${writesText(table)}, ${WHOLE}
+SELECT CASE WHEN s.is_other THEN 'other' ELSE s.dones END AS done, ${REPLY}, one
 FROM state AS s, whole ORDER BY s.i`
 }

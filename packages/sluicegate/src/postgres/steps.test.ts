@@ -8,6 +8,7 @@ import { type GivenTimeLimiter, limiterAtGivenTimes } from 'sluicegate-testkit/p
 import { feltChanges, feltGifts } from 'sluicegate-testkit/suites/layer-suite.js'
 import { createLimiter } from '../create-limiter.js'
 import { allOf } from '../policy/all-of.js'
+import { levels } from '../policy/levels.js'
 import type { Policy } from '../policy/policy.js'
 import { fixedWindow, slidingLog, tokenBucket } from '../policy/single-policy.js'
 import type { SharedOptions } from '../shared/shared-options.js'
@@ -248,6 +249,34 @@ test('a policy that is swapped with one of which the server decides sees its key
     assert.equal((await both.take(['k', 'log'], 3)).parts?.[0]?.remaining, 20 - 5 * i - 5)
   }
   for (const limiter of [both, alone]) limiter.close()
+})
+
+test('what changes several keys changes each of them once, also where one is held or was swapped', async () => {
+  for (const make of [fixedWindow, tokenBucket]) {
+    const named = (name: string): Policy =>
+      levels({ org: make({ limit: 3_000, window: '30d' }), user: make({ limit: 400, window: '30d' }) }, { name })
+    for (const isOpen of [true, false]) {
+      using limiter = over(named(`changed once ${isOpen}`), {}, pool)
+      const key = (user: string) => ({ org: `${make.name} ${isOpen}`, user: `${make.name} ${isOpen} ${user}` })
+      const left = async (user: string): Promise<readonly (number | undefined)[]> =>
+        (await limiter.peek(key(user))).parts?.map(({ remaining }) => remaining) ?? []
+      /** The value of the organisation is one that was swapped. */
+      const swap = async () => {
+        const work = await limiter.open(key('work'), { expect: 1 })
+        if (!isOpen) await work.close(0)
+        return work
+      }
+      await limiter.take(key('b'), 300)
+      const first = await swap()
+      await limiter.refund(key('b'), 50)
+      await first.close(0)
+      assert.deepEqual(await left('b'), [2_750, 150], 'a refund')
+      const second = await swap()
+      await limiter.penalize(key('c'), 100)
+      await second.close(0)
+      assert.deepEqual(await left('c'), [2_650, 300], 'a penalty')
+    }
+  }
 })
 
 test('takes of one user race for the budget of their tenant, by several processes, and all or nothing is charged', async () => {

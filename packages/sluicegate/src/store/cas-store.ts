@@ -82,8 +82,8 @@ export interface CasStore {
    */
   swapMany?(swaps: readonly CasSwap[], signal?: CancelSignal): Promise<readonly CasOutcome[]>
   /**
-   * Of a store that computes: makes steps of rates and fixed windows on its own clock, each group for itself; of `take` in a group of several all
-   * pass or none. Resolves to the outcomes of the steps of each group, or why the group was not made. The keys of one call differ, except those of
+   * Of a store that computes: makes steps of rates and fixed windows on its own clock, each group for itself, of which all are made or none; of `take`
+   * in a group of several all pass or none. Resolves to the outcomes of the steps of each group, or why the group was not made. The keys of one call differ, except those of
    * groups of takes. `undefined`: it cannot now; then states are swapped.
    */
   step?(
