@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { Random, seedsFrom, shortOrLong } from 'sluicegate-testkit'
 import { BoundedMap } from './bounded-map.js'
 
@@ -36,4 +38,24 @@ test('the oldest of a hundred thousand is forgotten at once, however many went b
   assert.deepEqual([values.get(2 * most - 1), values.get(2 * most), values.size], [undefined, 2 * most, most])
   // 50 s for those who begin at the first place each time.
   assert.ok(tookMs < 10_000, `${Math.round(tookMs)} ms`)
+})
+
+test('what was removed is kept no longer, however few values there are', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const bytes = (): number => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const values = new BoundedMap<string, object>(1_000)
+  const before = bytes()
+  for (let i = 0; i < 200_000; i++) {
+    values.set(`removed ${i}`, { i })
+    values.delete(`removed ${i}`)
+    values.set('again', { i })
+  }
+  const kept = bytes() - before
+  assert.equal(values.size, 1)
+  // 30 MB where an iterator stands still.
+  assert.ok(kept < 10e6, `${kept} bytes`)
 })

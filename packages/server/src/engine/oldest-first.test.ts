@@ -63,3 +63,23 @@ test('what was removed is kept by nothing', () => {
     assert.equal(values.size, 1)
   })
 })
+
+test('keys that come and go take no more memory than those that stay, though nobody asks for the oldest', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const bytes = (): number => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  const values = new OldestFirst<object>()
+  assert.equal(values.oldest, undefined)
+  const before = bytes()
+  for (let i = 0; i < 200_000; i++) {
+    values.set(String(i), { i })
+    values.delete(String(i))
+  }
+  const kept = bytes() - before
+  assert.equal(values.size, 0)
+  // 20 MB where an iterator stands still.
+  assert.ok(kept < 5e6, `${kept} bytes`)
+})

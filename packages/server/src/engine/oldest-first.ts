@@ -1,3 +1,6 @@
+/** So many that were removed are looked past at once. */
+const FEW = 16
+
 interface Entry<Value> {
   readonly key: string
   value: Value
@@ -10,8 +13,10 @@ interface Entry<Value> {
 export class OldestFirst<Value> {
   readonly #entries = new Map<string, Entry<Value>>()
   /** Has passed the oldest, and nothing behind it. */
-  readonly #behind = this.#entries.values()
+  #behind = this.#entries.values()
   #oldest: Entry<Value> | undefined
+  /** Since the iterator was made. It keeps all that was removed since it last moved. */
+  #removed = 0
 
   get size(): number {
     return this.#entries.size
@@ -43,9 +48,15 @@ export class OldestFirst<Value> {
   delete(key: string): boolean {
     const entry = this.#entries.get(key)
     if (entry === undefined) return false
-    // The iterator keeps what it has not passed, and that of tables that the map has outgrown.
+    // The iterator keeps it for a while.
     entry.value = undefined as Value
-    return this.#entries.delete(key)
+    this.#entries.delete(key)
+    if (++this.#removed > this.size + FEW) {
+      this.#behind = this.#entries.values()
+      this.#oldest = undefined
+      this.#removed = 0
+    }
+    return true
   }
 
   /** Removes the oldest, until at most so many are left. */

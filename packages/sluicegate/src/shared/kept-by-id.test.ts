@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { KeptById } from './kept-by-id.js'
 
 test('what has ended makes room, in whatever order it ends', () => {
@@ -33,4 +35,26 @@ test('the oldest of a hundred thousand is forgotten at once, however many went b
   assert.deepEqual([kept.get(2 * most - 1), kept.get(2 * most)], [undefined, 2 * most])
   // 50 s for those who begin at the first place each time.
   assert.ok(tookMs < 10_000, `${Math.round(tookMs)} ms`)
+})
+
+test('what was removed is kept no longer, of one after another and beside one that stays', () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const bytes = (): number => {
+    collect()
+    return process.memoryUsage().heapUsed
+  }
+  for (const staying of [0, 1]) {
+    const kept = new KeptById<object>(1_000)
+    for (let id = 0; id < staying; id++) kept.set(-id, {}, 100, 0)
+    const before = bytes()
+    for (let id = 1; id < 200_000; id++) {
+      kept.set(id, { id }, 1, 0)
+      kept.delete(id)
+    }
+    const more = bytes() - before
+    assert.equal(kept.values().length, staying)
+    // 30 MB where an iterator stands still.
+    assert.ok(more < 10e6, `${more} bytes beside ${staying}`)
+  }
 })

@@ -20,6 +20,8 @@ export class KeptById<Value> {
 
   /** @param untilUs from then on it is of no use. */
   set(id: number, value: Value, untilUs: number, nowUs: number): void {
+    // An iterator keeps all that was removed since it last moved.
+    if (this.entries.size === 0) this.sweep = this.entries.entries()
     for (let i = 0; i < LOOKED_AT && this.entries.size > 0; i++) {
       const [oldId, old] = this.next()
       if (old.untilUs <= nowUs) this.entries.delete(oldId)

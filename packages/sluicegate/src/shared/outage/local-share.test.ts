@@ -154,7 +154,7 @@ test('the oldest make room, whatever was taken out in between', () => {
   assert.equal(used.size, model.length)
 })
 
-test('to make room begins no walk over the keys', () => {
+test('to make room begins a walk over the keys once in as many', () => {
   const used = new UsedKeys(100)
   let walks = 0
   const { keys } = used as unknown as { readonly keys: Map<string, string> }
@@ -165,7 +165,7 @@ test('to make room begins no walk over the keys', () => {
   }
   for (let i = 0; i < 10_000; i++) used.add(`k${i}`)
   assert.equal(used.size, 100)
-  assert.equal(walks, 0)
+  assert.ok(walks <= 10_000 / 100, `${walks}`)
 })
 
 const YEAR_MS = 366 * 86_400_000
