@@ -18,7 +18,6 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'packages/sluicegate/src/memory/fingerprint.ts: high': 'the same',
   'packages/sluicegate/src/memory/memory-permit-limiter.ts: shrink': 'a door into a class, for those of its own form',
   'packages/sluicegate/src/memory/open-core.ts: sleeper': 'a cell to wait on, which holds nothing',
-  'packages/sluicegate/src/store/store-key.ts: heads': 'a cache of what a policy and a prefix say',
   'packages/sluicegate/src/policy/calendar.ts: formatters': 'a cache of what the runtime makes',
 }
 

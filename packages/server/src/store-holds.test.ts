@@ -35,6 +35,8 @@ policies:
     all-of:
       - { name: org, algorithm: fixed-window, limit: 100, window: year }
       - { name: user, algorithm: fixed-window, limit: 50, window: year }
+  requests: { levels: { org: { algorithm: fixed-window, limit: 500, window: year }, user: { algorithm: fixed-window, limit: 100, window: year } } }
+  tokens: { levels: { org: { algorithm: fixed-window, limit: 500, window: year }, user: { algorithm: fixed-window, limit: 100, window: year } } }
   tiered: { algorithm: fixed-window, limit: 10, window: year, tiers: { large: { limit: 90 } }, keys: { ada: large } }
 storage: { ${storage} }
 `
@@ -103,6 +105,32 @@ for (const [name, storage] of STORAGES) {
     await open({ policy: 'money', key: 'leo', expect: LIMIT - 10 })
     assert.equal((await post(service, 'add', { hold: cut.body.hold, cost: 11 })).status, 429)
     assert.ok(performance.now() - startMs < 30_000, 'a piece that does not wait is cut at once')
+  })
+
+  test(`${name}: levels of one name in two policies are two budgets, and are shown by their own names`, async (t) => {
+    // A lease that comes late is spent.
+    const service = await runService(t, yamlOf(storage.replace('timeout', 'mode: exact, timeout')))
+    const key = ['acme', 'zoe']
+    const said = (path: string, policy: string, more: object = {}) => post(service, path, { policy, key, ...more })
+    const take = async (policy: string) => (await said('take', policy, { cost: 60 })).status
+    assert.deepEqual([await take('requests'), await take('tokens')], [200, 200])
+    const denied = await said('take', 'requests', { cost: 60 })
+    assert.deepEqual([denied.status, denied.body.policy], [429, 'user'])
+    const id = crypto.randomUUID()
+    const works = await Promise.all(['requests', 'tokens'].map((policy) => said('open', policy, { expect: 30, id })))
+    assert.deepEqual(
+      works.map(({ status, body }) => [status, body.held]),
+      [
+        [200, 30],
+        [200, 30],
+      ],
+    )
+    await Promise.all(works.map(({ body }, i) => post(service, 'close', { hold: body.hold, cost: 10 * (i + 1) })))
+    const left = await Promise.all(['requests', 'tokens'].map((policy) => said('peek', policy)))
+    assert.deepEqual(
+      left.map(({ body }) => body.remaining),
+      [30, 20],
+    )
   })
 
   test(`${name}: a piece waits for room before what opens later at its node, wherever that comes from, and no longer than a ttl`, async (t) => {

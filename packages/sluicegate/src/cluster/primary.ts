@@ -3,7 +3,7 @@ import type { Awaitable, When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { type Reservation, TAKE, uncharged } from '../decision/reservation.js'
 import { PolicyError, StoreError } from '../errors.js'
-import { keysUnder } from '../key.js'
+import { type KeysByName, keysUnder } from '../key.js'
 import type { Key } from '../limiter.js'
 import { checkOptions } from '../options/option-checks.js'
 import { LinkBackend } from '../owner/link-backend.js'
@@ -108,11 +108,11 @@ class ClusterLimiter extends BackedLimiter {
   }
 
   /** Takes before the primary's terms wait for these, so that they share one lease. */
-  override take(key: Key, cost = 1): Awaitable<Decision> {
+  override take(key: Key | KeysByName, cost = 1): Awaitable<Decision> {
     return this.isGreeted ? super.take(key, cost) : this.onceGreeted(key, cost, () => super.take(key, cost), same)
   }
 
-  override [TAKE](key: Key, cost = 1): Awaitable<Reservation<When>> {
+  override [TAKE](key: Key | KeysByName, cost = 1): Awaitable<Reservation<When>> {
     return this.isGreeted ? super[TAKE](key, cost) : this.onceGreeted(key, cost, () => super[TAKE](key, cost), uncharged)
   }
 
@@ -149,12 +149,13 @@ class ClusterLimiter extends BackedLimiter {
 
   /** @param undecided what it returns for a decision without the primary, whose terms did not come in time. */
   private async onceGreeted<Taken>(
-    key: Key,
+    given: Key | KeysByName,
     cost: number,
     take: () => Awaitable<Taken>,
     undecided: (decision: Decision) => Taken,
   ): Promise<Taken> {
     this.checkOpen()
+    const key = this.inOrder(given)
     keysUnder(this.policy, key)
     const tokens = checkedCost(cost)
     this.greeting ??= this.guard.guarded('', () => this.heard)

@@ -6,6 +6,8 @@ export type LedgerEvent = 'open' | 'add' | 'close' | 'lapse' | 'take' | 'settle'
 
 /** A policy that counted, and the key that it counted. */
 export interface LedgerLevel {
+  /** The given name of the whole that it is a level of. */
+  readonly whole?: string
   readonly policy: string
   readonly key: string
 }

@@ -143,6 +143,25 @@ test('what work has spent is kept while there is no room, so that only records a
   assert.equal(ledger.stats().lost, 0)
 })
 
+test('levels of one name in two named wholes have balances of their own', async () => {
+  const { records, sink } = kept()
+  const ledger = createLedger(sink)
+  const clock = manualClock(START_MS)
+  for (const [i, name] of ['requests', 'tokens', undefined].entries()) {
+    const policy = levels({ user: fixedWindow({ limit: 100, window: 'day' }) }, name === undefined ? {} : { name })
+    createLimiter(policy, { clock, ledger }).take('ada', 10 * (i + 1))
+  }
+  await ledger.flush()
+  assert.deepEqual(
+    replayedLedger(records).map(({ over, held, ...balance }) => balance),
+    [
+      { whole: 'requests', policy: 'user', key: 'ada', spent: 10 },
+      { whole: 'tokens', policy: 'user', key: 'ada', spent: 20 },
+      { policy: 'user', key: 'ada', spent: 30 },
+    ],
+  )
+})
+
 type Fault = 'none' | 'an add is written twice' | 'a close has the whole cost' | 'a denial is charged'
 
 function withFault(sink: LedgerSink, fault: Fault): LedgerSink {

@@ -7,6 +7,7 @@ import { type Key, keysOf } from '../key.js'
 import type { InnerLimiter } from '../layers/layer.js'
 import { type Deed, WatchingLayer } from '../layers/watching-layer.js'
 import { type Policy, policiesOf } from '../policy/policy.js'
+import { hasDefaultName } from '../policy/policy-options.js'
 import type { LedgerLevel } from './ledger-record.js'
 import type { LedgerWriter, SummedWork } from './ledger-writer.js'
 
@@ -56,7 +57,8 @@ export class RecordedLimiter<Answer extends Decision> extends WatchingLayer<Answ
   private levelsOf(key: Key): readonly LedgerLevel[] {
     const policy = this.policySeen(key)
     const keys = keysOf(policy, key)
-    return policiesOf(policy).map(({ name }, i) => ({ policy: name, key: keys[i] as string }))
+    const whole = policy.policies === undefined || hasDefaultName(policy) ? {} : { whole: policy.name }
+    return policiesOf(policy).map(({ name }, i) => ({ ...whole, policy: name, key: keys[i] as string }))
   }
 }
 

@@ -1,9 +1,7 @@
-import type { LedgerRecord } from './ledger-record.js'
+import type { LedgerLevel, LedgerRecord } from './ledger-record.js'
 
 /** What a ledger says of one key of one policy. */
-export interface LedgerBalance {
-  readonly policy: string
-  readonly key: string
+export interface LedgerBalance extends LedgerLevel {
   /** Tokens that were spent, in all: choose the records of a window for what was spent in it. */
   readonly spent: number
   /** Those of them that were beyond the policy. */
@@ -35,8 +33,8 @@ export function replayedLedger(records: Iterable<RecordOrRow>): readonly LedgerB
   const balances = new Map<string, Adding>()
   for (const { writer, event, hold, levels, ...amounts } of records) {
     const [tokens, over] = [Number(amounts.tokens), Number(amounts.over ?? 0)]
-    for (const { policy, key } of levels) {
-      const id = JSON.stringify([policy, key])
+    for (const { whole, policy, key } of levels) {
+      const id = JSON.stringify({ whole, policy, key })
       const balance = balances.get(id) ?? { spent: 0, over: 0, holds: new Map<string, number>() }
       balances.set(id, balance)
       const work = `${writer} ${hold}`
@@ -52,7 +50,7 @@ export function replayedLedger(records: Iterable<RecordOrRow>): readonly LedgerB
     }
   }
   return [...balances].map(([id, { spent, over, holds }]) => {
-    const [policy, key] = JSON.parse(id) as [string, string]
-    return { policy, key, spent, over, held: [...holds.values()].reduce((sum, held) => sum + held, 0) }
+    const level = JSON.parse(id) as LedgerLevel
+    return { ...level, spent, over, held: [...holds.values()].reduce((sum, held) => sum + held, 0) }
   })
 }

@@ -8,8 +8,8 @@ export const MOST_POLICIES = 8
 
 /**
  * Several policies as one: a request passes when all of them let it pass, and is charged to all of them or to none. All may
- * count the same key, or each its own, for example a user, a team and the whole service. Decisions, headers and stores identify them by
- * name: the second policy of one name is renamed `<name> 2`, and so on.
+ * count the same key, or each its own, for example a user, a team and the whole service. Decisions and headers identify them by name, stores by the
+ * given name of the whole and theirs: the second policy of one name is renamed `<name> 2`, and so on.
  *
  * @param policies 1 to 8 of them.
  * @throws {PolicyError} `POLICY_INVALID`, also for one `allOf` within another.

@@ -8,6 +8,8 @@ import { checkedName } from './policy-options.js'
  * decisions say by `policy` which level binds: the name of a level is that of its policy.
  *
  * @param policies 1 to 8 of them, the widest first.
+ * @param options `name`: in a store it stands before the names of the levels, so that another limiter may have levels of the same names. Limiters share a
+ * level where both wholes have one name, or none.
  * @throws {PolicyError} `POLICY_INVALID`, `NAME_INVALID`
  * @example
  * const limiter = createLimiter(levels({

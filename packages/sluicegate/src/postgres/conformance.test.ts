@@ -1,8 +1,11 @@
 import { after } from 'node:test'
 import pg from 'pg'
 import { PostgresProcess } from 'sluicegate-testkit'
+import { equalLevels } from 'sluicegate-testkit/stores/equal-levels.js'
 import { conformanceOverStore } from 'sluicegate-testkit/stores/store-conformance.js'
 import { overPostgres } from 'sluicegate-testkit/stores/store-limiters.js'
+import { postgres } from './postgres.js'
+import { postgresTable } from './table-name.js'
 
 const server = await PostgresProcess.start()
 const pool = new pg.Pool({ connectionString: server.url, max: 4 })
@@ -18,3 +21,12 @@ conformanceOverStore('PostgreSQL', overPostgres(pool), {
   own: ['all-of'],
   furthestBackMs: 300,
 })
+
+equalLevels(
+  'PostgreSQL',
+  async () => {
+    await pool.query(postgresTable({ table: 'equal' }))
+    return postgres(pool, { table: 'equal' })
+  },
+  { options: { mode: 'exact' } },
+)

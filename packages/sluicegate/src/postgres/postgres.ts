@@ -1,6 +1,6 @@
 import { checkOptions } from '../options/option-checks.js'
 import type { Store, StoreOptions } from '../shared/store.js'
-import { casStore } from '../store/cas.js'
+import { casStoreOf } from '../store/cas.js'
 import { type PostgresStoreOptions, postgresStore } from './postgres-store.js'
 import type { PostgresClient } from './sql-runner-for.js'
 
@@ -20,5 +20,6 @@ const OPTIONS: readonly string[] = ['table', 'prefix'] satisfies (keyof Postgres
  */
 export function postgres(client: PostgresClient, options: PostgresOptions = {}): Store {
   const { table, prefix } = checkOptions(options, OPTIONS, "{ table: 'limits.sluicegate' }", 'postgres()')
-  return casStore(postgresStore({ client, ...(table !== undefined && { table }) }), prefix === undefined ? {} : { prefix })
+  const store = postgresStore({ client, ...(table !== undefined && { table }) })
+  return casStoreOf(store, prefix === undefined ? {} : { prefix }, undefined, { place: client, within: `${table ?? ''} ` })
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { everyNth, longTest, until } from 'sluicegate-testkit'
 import { clusterOfFile, serverOfFile } from 'sluicegate-testkit/redis/own-redis.js'
 import { CLUSTER_CLIENTS, clientsForRun, NO_HASTE, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
+import { equalLevels } from 'sluicegate-testkit/stores/equal-levels.js'
 import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
 import { concurrency, type Decision, type SharedLimiter } from '../index.js'
@@ -241,3 +242,9 @@ describe('leased cross slot', async () => {
     )
   })
 })
+
+for (const kind of clientsForRun(CLUSTER_CLIENTS)) {
+  const open = await kind.open(cluster.roots)
+  after(() => open[Symbol.asyncDispose]())
+  equalLevels(`keys in different slots, by ${kind.name}`, () => redis(open.client, { prefix: `equal ${kind.name}` }), { without: ['byId'] })
+}

@@ -4,15 +4,12 @@ import { test } from 'node:test'
 import { createClient } from '@redis/client'
 import fc from 'fast-check'
 import { Random, RedisProcess } from 'sluicegate-testkit'
-import { HeldScripts } from 'sluicegate-testkit/redis/held-scripts.js'
-import { createLimiter } from '../create-limiter.js'
 import { PolicyError } from '../errors.js'
-import { allOf, fixedWindow, levels, type Policy, tokenBucket } from '../index.js'
+import { allOf, fixedWindow, type Policy, tokenBucket } from '../index.js'
 import { encodingsOf } from '../shared/steps/policy-encoding.js'
 import type { CommandRunner } from './command-runner.js'
-import { scriptedStore } from './redis.js'
 import { hashSlot, RedisKeys } from './redis-keys.js'
-import { noteName, warnOfMissingListener } from './redis-warnings.js'
+import { warnOfMissingListener } from './redis-warnings.js'
 import { runnerFor } from './runner-for.js'
 
 interface Named {
@@ -107,7 +104,7 @@ test('no two policies of allOf share a name, whatever they are called', () => {
   const named = (name: string): Policy => tokenBucket({ limit: 10, window: '1m', name })
   const { encodings } = encodingsOf(allOf([named('a'), named('a'), named('a 2'), fixedWindow({ limit: 10, window: '1m', name: 'a' })]))
   assert.deepEqual(
-    encodings.map(({ name, policy }) => keys.before(name, policy.name)),
+    encodings.map(({ name, storedName }) => keys.before(name, storedName)),
     ['sluicegate:rate:a:', 'sluicegate:rate:a 3:', 'sluicegate:rate:a 2:', 'sluicegate:fixed-window:a 4:'],
   )
 })
@@ -138,62 +135,9 @@ test('keys with braces of their own spread over the slots as others do', () => {
   assert.ok(slots.size > 7300, `${slots.size} slots`)
 })
 
-const BUCKET = tokenBucket({ limit: 5, window: '1m' })
-
 function client(): CommandRunner {
   return { client: 'node-redis', isCluster: false, serverOf: () => undefined, send: async () => 0, sendToAll: async () => [] }
 }
-
-/** The warnings that come of limiters of one client. */
-function warningsOf(policies: readonly Policy[], { prefixes = ['a'], closes = false } = {}): string[] {
-  const runner = client()
-  const messages: string[] = []
-  for (const [i, policy] of policies.entries()) {
-    const limiter = createLimiter(policy, { store: scriptedStore(new HeldScripts()) })
-    noteName(runner, prefixes[i % prefixes.length] as string, limiter, (code, message) => messages.push(`${code}: ${message}`))
-    if (closes) limiter.close()
-  }
-  return messages
-}
-
-test('limiters that share a budget only because their numbers are the same are warned about', () => {
-  const [first, ...more] = warningsOf([BUCKET, tokenBucket({ limit: 5, window: 60_000 })])
-  assert.match(first ?? '', /^SLUICEGATE_SHARED_NAME: two limiters .* 'token-bucket-5-1m', .* name: 'login'/)
-  assert.deepEqual(more, [])
-  assert.equal(warningsOf([fixedWindow({ limit: 5, window: 'day' }), fixedWindow({ limit: 5, window: 'day' })]).length, 1)
-  assert.equal(
-    warningsOf([allOf([BUCKET, fixedWindow({ limit: 5, window: 'day' })]), BUCKET]).length,
-    1,
-    'a part of several is kept under its own name',
-  )
-})
-
-test('levels of one name with other numbers are warned about, unless both wholes were given one name', () => {
-  const perUser = (limit: number, name?: string): Policy =>
-    levels({ user: tokenBucket({ limit, window: '1m' }) }, name === undefined ? {} : { name })
-  const [first, ...more] = warningsOf([perUser(5, 'requests'), perUser(9_000, 'tokens')])
-  assert.match(first ?? '', /^SLUICEGATE_SHARED_NAME: .* 'user', which has other numbers in each: .* redis\(client, \{ prefix \}\)/)
-  assert.deepEqual(more, [])
-  assert.equal(warningsOf([perUser(5), perUser(6)]).length, 1, 'without names of the wholes')
-  assert.deepEqual(warningsOf([perUser(5, 'requests'), perUser(6, 'requests')]), [], 'two versions of one policy')
-  assert.deepEqual(warningsOf([perUser(5), perUser(5)]), [], 'one budget is meant')
-  assert.deepEqual(
-    warningsOf([perUser(5), levels({ user: fixedWindow({ limit: 5, window: '1m' }) })]),
-    [],
-    'another form has other names in the store',
-  )
-  assert.deepEqual(warningsOf([perUser(5), perUser(6)], { prefixes: ['a', 'b'] }), [])
-  assert.deepEqual(warningsOf([perUser(5), perUser(6)], { closes: true }), [])
-})
-
-test('names that were given, other numbers, other prefixes and limiters that were closed are no fault', () => {
-  const named = tokenBucket({ limit: 5, window: '1m', name: 'login' })
-  assert.deepEqual(warningsOf([named, named]), [])
-  assert.deepEqual(warningsOf([BUCKET, tokenBucket({ limit: 6, window: '1m' })]), [])
-  assert.deepEqual(warningsOf([BUCKET, BUCKET], { prefixes: ['a', 'b'] }), [])
-  assert.deepEqual(warningsOf([BUCKET, BUCKET], { closes: true }), [])
-  assert.deepEqual([...warningsOf([BUCKET]), ...warningsOf([BUCKET])], [], 'each client has its own names')
-})
 
 test('the error for a promise of a client says to await it', () => {
   assert.throws(() => runnerFor(Promise.resolve({})), { code: 'CLIENT_INVALID', message: /is a promise of a client: await it/ })

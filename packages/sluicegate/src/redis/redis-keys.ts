@@ -1,4 +1,5 @@
 import { PolicyError } from '../errors.js'
+import { JOINT } from '../policy/stored-name.js'
 
 /** The hash tag of keys: one text for all, or a function of the key. */
 export type HashTag = string | ((key: string) => string)
@@ -6,7 +7,7 @@ export type HashTag = string | ((key: string) => string)
 const MOST_PREFIX = 100
 
 /**
- * Keys in Redis: `<prefix>:<encoding>:<policy>:{<key>}`. The text in braces decides the hash slot, so one key is on one server under all
+ * Keys in Redis: `<prefix>:<encoding>:<policy>:{<key>}`, of a level `<whole>:<level>` for the policy. The text in braces decides the hash slot, so one key is on one server under all
  * policies.
  *
  * Distinct keys and names stay distinct. Escaped are `%`, lone surrogates (which UTF-8 cannot distinguish), `:` and braces in names, and in
@@ -26,9 +27,9 @@ export class RedisKeys {
     this.hashTag = hashTag as HashTag | undefined
   }
 
-  /** The beginning of all keys of a policy. */
-  before(form: string, policy: string): string {
-    return `${this.prefix}:${form}:${escaped(policy, IN_NAMES)}:`
+  /** The beginning of all keys of an account. @param name as it is stored, see `storedNames`. */
+  before(form: string, name: string): string {
+    return `${this.prefix}:${form}:${escaped(name, IN_NAMES).replace(JOINT, ':')}:`
   }
 
   /** The end of a key's names. */

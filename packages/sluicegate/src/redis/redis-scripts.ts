@@ -81,7 +81,8 @@ export class RedisScripts implements ComputingStore {
     if (crossSlot !== undefined) return Promise.reject(crossSlot)
     const { record } = operation
     const names = keys.map((key, i) => this.nameOf(encodings[i] as PolicyEncoding, key))
-    if (record !== undefined) names.push(this.keys.before('hold', record.id) + this.keys.after(keys[0] as string))
+    if (record !== undefined)
+      names.push(`${this.keys.before('hold', encodings[0]?.storedName as string)}${record.id}:${this.keys.after(keys[0] as string)}`)
     const call = (): Promise<StepHeld> => {
       const args = [stepText(operation)]
       for (const encoding of encodings) args.push(encoding.name, encoding.numbersAt(this.storeUs()), heldText(operation, encoding))
@@ -131,7 +132,7 @@ export class RedisScripts implements ComputingStore {
   private nameOf(encoding: PolicyEncoding, key: string): string {
     let before = this.names.get(encoding)
     if (before === undefined) {
-      before = this.keys.before(encoding.name, encoding.policy.name)
+      before = this.keys.before(encoding.name, encoding.storedName)
       this.names.set(encoding, before)
     }
     return before + this.keys.after(key)

@@ -1,10 +1,5 @@
-import { contentOf } from '../layers/tier-table.js'
 import { onceInProcess } from '../once-in-process.js'
-import { type Policy, policiesOf } from '../policy/policy.js'
-import { hasDefaultName } from '../policy/policy-options.js'
-import type { SharedLimiter } from '../shared/shared-limiter.js'
-import { encodingsOf } from '../shared/steps/policy-encoding.js'
-import { emitWarning, isFirstWarning, type StoreWarning, type Warn, warnOnce } from '../warn-once.js'
+import { emitWarning, isFirstWarning, type StoreWarning } from '../warn-once.js'
 import type { CommandRunner } from './command-runner.js'
 
 /** 6.2 added `SET ... PXAT`, which gives every key its expiry, and streams trimmed by time. */
@@ -80,57 +75,4 @@ function fieldsOf(info: string): ReadonlyMap<string, string> {
 
 function emitted(message: string, code: StoreWarning): void {
   emitWarning(code, message)
-}
-
-/** Limiters of a client by their names in Redis. */
-const limiters = /* @__PURE__ */ onceInProcess('names of limiters', () => new WeakMap<CommandRunner, Map<string, WeakRef<SharedLimiter>>>())
-/** Names of one client that are remembered. */
-const MOST_NAMES = 10_000
-
-const warnInProcess = warnOnce()
-
-/**
- * Warns of two limiters that probably share a budget by mistake: as their default names, made from the numbers, are equal, or as levels of two
- * wholes with other names or numbers have the same name. Other limiters with a given name are meant to share it; closed ones do not count.
- */
-export function noteName(runner: CommandRunner, prefix: string, limiter: SharedLimiter, warn: Warn = warnInProcess): void {
-  const known = limiters.get(runner) ?? new Map<string, WeakRef<SharedLimiter>>()
-  limiters.set(runner, known)
-  const { policy } = limiter
-  for (const { name: form, policy: part } of encodingsOf(policy).encodings) {
-    const isNamed = !hasDefaultName(part)
-    if (isNamed && part === policy) continue
-    const { name } = part
-    const place = isNamed ? `${prefix} ${form} ${name}` : `${prefix} ${name}`
-    const other = known.get(place)?.deref()
-    if (other !== undefined && other !== limiter && isOpen(other) && (!isNamed || isOtherLevel(other.policy, policy, name))) {
-      warn('SLUICEGATE_SHARED_NAME', isNamed ? levelsText(name) : namesText(name), place)
-    }
-    if (known.size < MOST_NAMES) known.set(place, new WeakRef(limiter))
-  }
-}
-
-function namesText(name: string): string {
-  const mend = "if they are about different things, give each policy a name: tokenBucket({ ..., name: 'login' })"
-  return `two limiters of one client share the budget of '${name}', a name that their numbers gave them: ${mend}`
-}
-
-function levelsText(name: string): string {
-  const mend = 'if they are about different things, give the levels other names, or each limiter a prefix: redis(client, { prefix })'
-  return `two limiters of one client share the budget of '${name}', which has other numbers in each: ${mend}`
-}
-
-/** Whether a part of both has other numbers, and the wholes were not given one name, as versions of one policy are. */
-function isOtherLevel(one: Policy, other: Policy, name: string): boolean {
-  if (one.name === other.name && !hasDefaultName(one)) return false
-  const [a, b] = [one, other].map((whole) => policiesOf(whole).find((part) => part.name === name))
-  return a !== undefined && b !== undefined && contentOf(a) !== contentOf(b)
-}
-
-function isOpen(limiter: SharedLimiter): boolean {
-  try {
-    return limiter.policy !== undefined
-  } catch {
-    return false
-  }
 }

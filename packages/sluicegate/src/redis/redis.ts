@@ -1,8 +1,10 @@
 import { checkOptions } from '../options/option-checks.js'
+import type { Policy } from '../policy/policy.js'
 import { CallGuard, NO_EVENTS } from '../shared/calls/call-guard.js'
 import { CrossSlotBackend } from '../shared/calls/cross-slot-backend.js'
 import { storeOf } from '../shared/limiter-over.js'
 import type { OpenStore, StoreUse } from '../shared/open-store.js'
+import { noteAccounts } from '../shared/shared-accounts.js'
 import { encodingsOf } from '../shared/steps/policy-encoding.js'
 import { type ComputingStore, StepBackend } from '../shared/steps/step-backend.js'
 import type { Store, StoreOptions } from '../shared/store.js'
@@ -11,7 +13,7 @@ import { type HashTag, RedisKeys } from './redis-keys.js'
 import { RedisOverrides } from './redis-overrides.js'
 import { RedisRegionPool } from './redis-region-pool.js'
 import { RedisScripts } from './redis-scripts.js'
-import { noteName, warnAtStart, warnOfMissingListener } from './redis-warnings.js'
+import { warnAtStart, warnOfMissingListener } from './redis-warnings.js'
 import { type RedisClient, runnerFor } from './runner-for.js'
 
 /** What {@link redis} takes beside the client. */
@@ -59,12 +61,17 @@ export function redisOver(runner: CommandRunner, { prefix = 'sluicegate', hashTa
       // The limiter around it has the circuits: a second one would fail calls that the first one lets through to look at the server.
       const guard = new CallGuard(scripts, clock, timeoutMs, NO_EVENTS, true)
       return {
-        pools: ({ name }) => new RedisRegionPool(runner, ownKeys, guard, name),
-        connect: (policy, lengthOf) => new StepBackend(scripts, encodingsOf(policy, lengthOf), permitOf),
+        pools: (_policy, name) => new RedisRegionPool(runner, ownKeys, guard, name),
+        connect: (policy, lengthOf, names) => new StepBackend(scripts, encodingsOf(policy, lengthOf, names), permitOf),
       }
     },
-    created: (limiter) => noteName(runner, prefix, limiter),
+    created: (limiter) => noteAccounts(runner, accountsOf(keys, limiter.policy), limiter),
   }))
+}
+
+/** What begins the keys of each policy. */
+function accountsOf(keys: RedisKeys, policy: Policy): readonly string[] {
+  return encodingsOf(policy).encodings.map(({ name, storedName }) => keys.before(name, storedName))
 }
 
 /** Over any scripts. @param besides what the store has besides. */
@@ -83,7 +90,7 @@ export function scriptedStore(
         under: () => ({
           places: scripts,
           crossSlot: CrossSlotBackend,
-          connect: (policy, lengthOf) => new StepBackend(scripts, encodingsOf(policy, lengthOf), permitOf),
+          connect: (policy, lengthOf, names) => new StepBackend(scripts, encodingsOf(policy, lengthOf, names), permitOf),
           ...(countNodes && { countNodes: (policies, id) => countNodes.call(scripts, policies, id) }),
         }),
       }

@@ -1,5 +1,6 @@
 import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import { type Policy, policiesOf } from '../policy/policy.js'
+import { storedNames } from '../policy/stored-name.js'
 import type { Backend } from '../shared/backend.js'
 import { CallGuard, NO_EVENTS } from '../shared/calls/call-guard.js'
 import { GuardedBackend } from '../shared/calls/guarded-backend.js'
@@ -69,22 +70,25 @@ export class RegionBackends {
     if (terms.mode === 'share') {
       return store.connect(shareOfPolicy(policy, share.inForce), () => (this.isLeased(policy) ? processLeaseUs : 0))
     }
-    const guarded = (each: Policy, length: LeaseLength): Backend => new GuardedBackend(homeStore.connect(each, length), guard, each)
-    const atHome = (each: Policy): Backend => guarded(each, () => terms.leaseUs)
-    const inShare = (each: Policy): StoredShare | undefined =>
-      options.share === 0 ? undefined : new StoredShare(each, share, (part) => store.connect(part, () => processLeaseUs), clock)
+    const names = storedNames(policy)
+    const guarded = (each: Policy, length: LeaseLength, own: readonly string[]): Backend =>
+      new GuardedBackend(homeStore.connect(each, length, own), guard, each)
+    const atHome = (each: Policy, own: readonly string[]): Backend => guarded(each, () => terms.leaseUs, own)
+    const inShare = (each: Policy, own: readonly string[]): StoredShare | undefined =>
+      options.share === 0 ? undefined : new StoredShare(each, share, (part) => store.connect(part, () => processLeaseUs, own), clock)
     // A store that cannot charge several policies together says so now, not in an outage.
     if (options.share !== 0) store.connect(policy, () => 0)
-    const [home, wholeShare] = [atHome(policy), inShare(policy)]
-    const parts = policiesOf(policy).map(
-      (part): RegionPart => ({
+    const [home, wholeShare] = [atHome(policy, names), inShare(policy, names)]
+    const parts = policiesOf(policy).map((part, i): RegionPart => {
+      const name = names[i] as string
+      return {
         policy: part,
-        pool: this.poolOf(part),
-        home: part === policy ? home : atHome(part),
-        share: part === policy ? wholeShare : inShare(part),
-        demand: guarded(demandPolicy(part), () => 0),
-      }),
-    )
+        pool: this.poolOf(part, name),
+        home: part === policy ? home : atHome(part, [name]),
+        share: part === policy ? wholeShare : inShare(part, [name]),
+        demand: guarded(demandPolicy(part), () => 0, [`${name}@demand`]),
+      }
+    })
     const regionShare = new RegionShare(policy, wholeShare, parts, this.counts)
     this.shares.push(regionShare)
     const homeOrShare = new HomeBackend(home, watch, regionShare)
@@ -127,9 +131,9 @@ export class RegionBackends {
   }
 
   /** What the region holds of a policy's keys. */
-  private poolOf(policy: Policy): RegionPool {
+  private poolOf(policy: Policy, name: string): RegionPool {
     const { pools } = this.parts.store
-    return typeof pools === 'function' ? pools(policy) : new StoredPool(pools.calls, (key) => pools.keyOf(policy, key))
+    return typeof pools === 'function' ? pools(policy, name) : new StoredPool(pools.calls, pools.keysOf(policy, name))
   }
 
   private termsOf(policy: Policy): RegionTerms {
@@ -139,7 +143,7 @@ export class RegionBackends {
 
   private countedShare(): LocalShare {
     const { home, clock, options } = this.parts
-    const names = policiesOf(this.policy).map(({ name }) => `${name}@regions`)
+    const names = storedNames(this.policy).map((name) => `${name}@regions`)
     return shareCountedBy(home.countNodes, names, () => options.name, clock)
   }
 }

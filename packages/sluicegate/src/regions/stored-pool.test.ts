@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from 'sluicegate-testkit'
 import { createLimiter } from '../create-limiter.js'
 import { fixedWindow } from '../index.js'
 import { casStore } from '../store/index.js'
@@ -35,9 +36,8 @@ test('any store that compares and swaps is the store of a region, or its home', 
     const decisions = await Promise.all(limiters.flatMap((limiter) => Array.from({ length: 5 }, () => limiter.take('k'))))
     passed += decisions.filter(({ allowed }) => allowed).length
   }
-  const { mode, renewals = 0 } = limiters[0]?.stats().region ?? {}
-  assert.equal(mode, 'tokens')
+  assert.equal(limiters[0]?.stats().region?.mode, 'tokens')
   assert.ok(passed >= 50 && passed <= 100, `${passed} passed`)
-  assert.ok(renewals + (limiters[1]?.stats().region?.renewals ?? 0) > 0)
+  await until('one of them has renewed', () => limiters.some((limiter) => (limiter.stats().region?.renewals ?? 0) > 0))
   for (const limiter of limiters) limiter.close()
 })

@@ -332,7 +332,7 @@ export class BackedLimiter extends QueuedLimiter implements SharedLimiter, Settl
   }
 
   /** Keys by name in the order of the policies. */
-  private inOrder(key: Key | KeysByName): Key {
+  protected inOrder(key: Key | KeysByName): Key {
     return isByName(key)
       ? keyInOrder(
           (this.now.policy.policies ?? []).map(({ name }) => name),

@@ -1,7 +1,8 @@
 import { PolicyError } from '../errors.js'
 import { checkOptions } from '../options/option-checks.js'
 import { checkedPolicy } from '../policy/checked-policy.js'
-import { type Policy, policiesOf } from '../policy/policy.js'
+import type { Policy } from '../policy/policy.js'
+import { storedNames } from '../policy/stored-name.js'
 import { preciseClock } from '../time/clock.js'
 import { BackedLimiter, type BackedLimiterParts } from './backed-limiter.js'
 import { CallGuard, ONE_PLACE } from './calls/call-guard.js'
@@ -93,14 +94,12 @@ function limiterUnder(
   }: Omit<SharedOptions, 'timeout'> & Pick<BackedLimiterParts, 'clock' | 'horizonMs' | 'timeoutMs'>,
   idOf: () => string,
 ): BackedLimiter {
-  const names = policiesOf(policy).map(({ name }) => name)
-  const counted = (): LocalShare => shareCountedBy(store.countNodes, names, idOf, store.clock ?? clock)
+  const counted = (): LocalShare => shareCountedBy(store.countNodes, storedNames(policy), idOf, store.clock ?? clock)
   const parts: BackedLimiterParts = {
     clock,
     lateAdvice: ADVICE,
     ...store,
     horizonMs: store.horizonMs ?? horizonMs,
-    connect: (each, lengthOf) => store.connect(each, lengthOf),
     policy,
     options,
     timeoutMs,

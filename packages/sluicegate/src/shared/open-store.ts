@@ -2,12 +2,11 @@ import type { Override } from '../layers/override-map.js'
 import type { Policy } from '../policy/policy.js'
 import type { Clock } from '../time/clock.js'
 import type { BackedLimiter, BackedLimiterParts } from './backed-limiter.js'
-import type { Backend } from './backend.js'
 import type { CallPlaces } from './calls/call-guard.js'
 import type { CrossSlotBackend } from './calls/cross-slot-backend.js'
 import type { OverrideStore } from './layers/override-cache.js'
 import type { LocalShare } from './outage/local-share.js'
-import type { LeaseLength } from './policy-in-force.js'
+import type { Connect } from './policy-in-force.js'
 import type { RegionPool } from './region-pool.js'
 import type { SharedLimiter } from './shared-limiter.js'
 import type { SwapCalls } from './swap-calls.js'
@@ -43,14 +42,13 @@ export interface OpenStore {
 
 /** What a {@link BackedLimiter} is made of that depends on the store alone. */
 export interface PolicyStore extends Partial<Pick<BackedLimiterParts, 'lateAdvice' | 'isMadeLate' | 'region' | 'clock'>> {
-  /** The backend of a policy, without timeouts. */
-  connect(policy: Policy, lengthOf: LeaseLength): Backend
+  readonly connect: Connect
   /** Where keys are, as far as that is known. */
   readonly places: CallPlaces
   /** Of a store that charges several keys together only in one place. */
   readonly crossSlot?: typeof CrossSlotBackend | undefined
-  /** How many limiters called of late under one of these policies, of several policies the most; `id` is one of them from now on. */
-  readonly countNodes?: ((policies: readonly string[], id: string) => Promise<number>) | undefined
+  /** How many limiters called of late with one of these accounts, of several the most; `id` is one of them from now on. */
+  readonly countNodes?: ((names: readonly string[], id: string) => Promise<number>) | undefined
   /** The share in an outage, where the store knows better than by counting. */
   readonly countedShare?: ((counted: () => LocalShare) => LocalShare) | undefined
   /** How far ahead tokens are leased, where that is not what the options say. */
@@ -61,8 +59,13 @@ export interface PolicyStore extends Partial<Pick<BackedLimiterParts, 'lateAdvic
 
 /** What the store of a region keeps for it. */
 export interface RegionStore {
-  /** What the region holds of a policy's keys; of a store that only compares and swaps the calls for that, and where it keeps a key. */
-  readonly pools: ((policy: Policy) => RegionPool) | { readonly calls: SwapCalls; keyOf(policy: Policy, key: string): string }
+  /**
+   * What the region holds of the keys of one policy, whose account has the name; of a store that only compares and swaps the calls for that, and
+   * where it keeps a key.
+   */
+  readonly pools:
+    | ((policy: Policy, name: string) => RegionPool)
+    | { readonly calls: SwapCalls; keysOf(policy: Policy, name: string): (key: string) => string }
   /** The region's share of a policy. */
-  connect(policy: Policy, lengthOf: LeaseLength): Backend
+  readonly connect: Connect
 }

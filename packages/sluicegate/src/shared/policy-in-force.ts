@@ -3,6 +3,7 @@ import { leaseUsOf, whyNotLeased } from '../lease/leasing.js'
 import { checkChange } from '../policy/checked-policy.js'
 import { pairedPolicies } from '../policy/paired-policies.js'
 import { changedPolicy, type Policy, policiesOf } from '../policy/policy.js'
+import { storedNames } from '../policy/stored-name.js'
 import { type Clock, tickerOf } from '../time/clock.js'
 import type { Backend } from './backend.js'
 import type { CallGuard } from './calls/call-guard.js'
@@ -18,10 +19,17 @@ import { type LeasedTakes, SingleLeasedTakes } from './takes/leased-takes.js'
 /** The length of a lease of a policy, or of a policy of `allOf`, in microseconds; 0 where it is not leased. */
 export type LeaseLength = (policy: Policy) => number
 
+/**
+ * Makes the backend of a policy, without timeouts.
+ *
+ * @param lengthOf the lease of each of its policies.
+ * @param names of its accounts, default {@link storedNames}: one policy of several does not know the whole.
+ */
+export type Connect = (policy: Policy, lengthOf: LeaseLength, names?: readonly string[]) => Backend
+
 /** What a shared limiter keeps under every policy. */
 export interface SharedBase {
-  /** The backend of a policy, without timeouts. @param lengthOf the lease of each of its policies. */
-  readonly connect: (policy: Policy, lengthOf: LeaseLength) => Backend
+  readonly connect: Connect
   /** Of a backend with hash slots. */
   readonly crossSlot?: typeof CrossSlotBackend | undefined
   readonly guard: CallGuard
@@ -96,11 +104,19 @@ function under(policy: Policy, base: SharedBase, inForce: PolicyInForce, horizon
     canLease && horizonMs > 0 && whyNotLeased(part, horizonMs) === undefined ? leaseUsOf(horizonMs) : 0
   // Of several policies all are leased, or none.
   const leaseUs = Math.min(...policies.map(lengthOf))
-  const guardedOf = (each: Policy): Backend => new GuardedBackend(connect(each, lengthOf), guard, each)
-  const guarded = guardedOf(policy)
+  const guardedOf = (each: Policy, names: readonly string[]): Backend => new GuardedBackend(connect(each, lengthOf, names), guard, each)
+  const names = storedNames(policy)
+  const guarded = guardedOf(policy, names)
   const leases = leaseUs > 0 ? leasesOver(guarded, base, inForce, policy, horizonMs) : undefined
   const isSplit = CrossSlot !== undefined && leases !== undefined && policy.policies !== undefined
-  const backend = isSplit ? new CrossSlot(guarded, policies.map(guardedOf), leases, guard) : guarded
+  const backend = isSplit
+    ? new CrossSlot(
+        guarded,
+        policies.map((each, i) => guardedOf(each, names.slice(i, i + 1))),
+        leases,
+        guard,
+      )
+    : guarded
   const fallback = new FallbackBackend(backend, outage, guard)
   return { policy, guard, outage, backend, fallback, leases, leaseUs }
 }

@@ -1,13 +1,16 @@
 import { PolicyError } from '../errors.js'
 import { checkOptions } from '../options/option-checks.js'
+import { type Policy, policiesOf } from '../policy/policy.js'
+import { storedNames } from '../policy/stored-name.js'
 import { ONE_PLACE } from '../shared/calls/call-guard.js'
 import { CrossSlotBackend } from '../shared/calls/cross-slot-backend.js'
 import { storeOf } from '../shared/limiter-over.js'
 import type { PolicyStore, RegionStore, StoreUse } from '../shared/open-store.js'
+import { noteAccounts } from '../shared/shared-accounts.js'
 import type { Store, StoreOptions } from '../shared/store.js'
 import type { CasStore } from './cas-store.js'
 import { backendIn } from './stepping-backend.js'
-import { storeKey } from './store-key.js'
+import { storeHead, storeKeys } from './store-key.js'
 import { StoreLanes } from './store-lanes.js'
 import type { SwapBackend } from './swap-backend.js'
 import { TimedStore } from './timed-store.js'
@@ -33,8 +36,16 @@ export function casStore(store: CasStore, options: StoreOptions = {}): Store {
   return casStoreOf(store, checkOptions(options, OPTIONS, "{ prefix: 'eu' }", 'casStore()'))
 }
 
-/** @param drift the clocks of this process and the store may differ in pace by one part in this many. */
-export function casStoreOf(store: CasStore, { prefix = 'sluicegate' }: StoreOptions, drift?: number): Store {
+/**
+ * @param drift the clocks of this process and the store may differ in pace by one part in this many.
+ * @param place the client that keeps these values, where that is not the store itself; `within`: where it keeps them.
+ */
+export function casStoreOf(
+  store: CasStore,
+  { prefix = 'sluicegate' }: StoreOptions,
+  drift?: number,
+  { place, within = '' }: { readonly place: object; readonly within?: string } = { place: store },
+): Store {
   checkStore(store)
   if (typeof prefix !== 'string') throw new PolicyError('OPTION_INVALID', 'prefix', prefix, 'must be a string')
   return storeOf({
@@ -42,10 +53,15 @@ export function casStoreOf(store: CasStore, { prefix = 'sluicegate' }: StoreOpti
     open: (use) => {
       const lanes = new StoreLanes(new TimedStore(store, use.clock, use.timeoutMs * LOST_AFTER, drift))
       const regionStore = (region: string): RegionStore => ({
-        pools: { calls: lanes.calls, keyOf: (policy, key) => storeKey(`${prefix}@${region}@pool`, policy, key) },
+        pools: { calls: lanes.calls, keysOf: (policy, name) => storeKeys(`${prefix}@${region}@pool`, policy, name) },
         connect: under(store, lanes, `${prefix}@${region}`, { ...use, isHome: true }).connect,
       })
-      return { isHomeable: true, regionStore, under: () => under(store, lanes, prefix, use) }
+      return {
+        isHomeable: true,
+        regionStore,
+        under: () => under(store, lanes, prefix, use),
+        created: (limiter) => noteAccounts(place, accountsOf(`${within}${prefix}`, limiter.policy), limiter),
+      }
     },
   })
 }
@@ -60,14 +76,20 @@ function under(store: CasStore, lanes: StoreLanes, prefix: string, { isHome = fa
       connectionsOpened: () => (store.connectionsOpened === undefined ? 0 : store.connectionsOpened()),
     },
     ...(hasTransactions ? {} : { crossSlot: CrossSlotBackend }),
-    connect: (policy, lengthOf) => {
+    connect: (policy, lengthOf, names) => {
       if (policy.policies !== undefined && !hasTransactions && (isHome || policy.policies.some((part) => lengthOf(part) === 0))) {
         const mend = isHome ? `it cannot charge the policies of ${policy.name} together: give them a limiter each` : MUST_BE_LEASED
         throw new PolicyError('CROSS_SLOT', 'store', store.name, `has no transactions (swapAll), so ${mend}`)
       }
-      return backendIn(lanes, policy, lengthOf, prefix, isHome ? undefined : inForce)
+      return backendIn(lanes, policy, lengthOf, prefix, isHome ? undefined : inForce, names)
     },
   }
+}
+
+/** What begins the keys of each policy. */
+function accountsOf(prefix: string, policy: Policy): readonly string[] {
+  const names = storedNames(policy)
+  return policiesOf(policy).map((each, i) => storeHead(prefix, each, names[i] as string))
 }
 
 const MUST_BE_LEASED = 'allOf() must be leased: each of its policies has to give at least a token a lease'

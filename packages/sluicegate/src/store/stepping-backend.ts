@@ -1,5 +1,6 @@
 import type { Grant } from '../lease/grant.js'
 import type { Policy } from '../policy/policy.js'
+import { storedNames } from '../policy/stored-name.js'
 import type { Answer, Backend, CallerSignal, LeaseRequest, Operation } from '../shared/backend.js'
 import { encodingsOf } from '../shared/steps/policy-encoding.js'
 import { StepBackend } from '../shared/steps/step-backend.js'
@@ -18,12 +19,13 @@ export function backendIn(
   lengthOf: (policy: Policy) => number,
   prefix: string,
   inForce: Map<string, SwapBackend> | undefined,
+  names: readonly string[] = storedNames(policy),
 ): Backend {
   const name = `${policy.algorithm} ${policy.name}`
-  const swaps = new SwapBackend(lanes, policy, lengthOf, prefix, inForce === undefined ? 'shared' : inForce.get(name))
+  const swaps = new SwapBackend(lanes, policy, lengthOf, prefix, inForce === undefined ? 'shared' : inForce.get(name), names)
   inForce?.set(name, swaps)
   if (lanes.steps === undefined || !isStepped(policy)) return swaps
-  return new SteppingBackend(new StepBackend(new StoreSteps(lanes.steps, prefix), encodingsOf(policy, lengthOf), () => ''), swaps)
+  return new SteppingBackend(new StepBackend(new StoreSteps(lanes.steps, prefix), encodingsOf(policy, lengthOf, names), () => ''), swaps)
 }
 
 /** Steps, while the store makes them: a table may lack what they need. Each form reads what the other has written. */

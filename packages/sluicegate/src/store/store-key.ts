@@ -1,25 +1,27 @@
 import type { Policy } from '../policy/policy.js'
+import { JOINT } from '../policy/stored-name.js'
 
-const IN_NAMES = /[%:\s\p{Cc}\p{Surrogate}]/gu
+const IN_PREFIX = /[%:\s\p{Cc}\p{Surrogate}]/gu
+const IN_NAMES = /[%:/\s\p{Cc}\p{Surrogate}]/gu
 const IN_KEYS = /[%\s\p{Cc}\p{Surrogate}]/gu
 /** Most keys: it is quicker to see than what is to be escaped. */
 const PLAIN = /^[!-$&-~]*$/
 
-/** What all keys of a policy begin with, under the prefix that was used last. */
-const heads = /* @__PURE__ */ new WeakMap<Policy, { readonly prefix: string; readonly head: string }>()
-
 /**
- * Where a store keeps a key: `prefix:algorithm:name:key`, as text without spaces, control characters and lone surrogates. A policy of the
- * same name with another algorithm has keys of its own.
+ * Where a store keeps the keys of a policy: `prefix:algorithm:name:key`, of a level `whole/level` for the name, as text without spaces, control
+ * characters and lone surrogates. A policy of the same name with another algorithm has keys of its own.
+ *
+ * @param name of the account, as `storedNames` says.
  */
-export function storeKey(prefix: string, policy: Policy, key: string): string {
-  let known = heads.get(policy)
-  if (known?.prefix !== prefix) {
-    const { algorithm, name } = policy
-    known = { prefix, head: `${escaped(prefix, IN_NAMES)}:${algorithm}:${escaped(name, IN_NAMES)}:` }
-    heads.set(policy, known)
-  }
-  return known.head + (PLAIN.test(key) ? key : escaped(key, IN_KEYS))
+export function storeKeys(prefix: string, policy: Policy, name: string): (key: string) => string {
+  const head = storeHead(prefix, policy, name)
+  return (key) => head + (PLAIN.test(key) ? key : escaped(key, IN_KEYS))
+}
+
+/** The beginning of all keys of an account. */
+export function storeHead(prefix: string, { algorithm }: Policy, name: string): string {
+  const names = name.split(JOINT).map((each) => escaped(each, IN_NAMES))
+  return `${escaped(prefix, IN_PREFIX)}:${algorithm}:${names.join('/')}:`
 }
 
 function escaped(text: string, what: RegExp): string {

@@ -8,7 +8,7 @@ import type { ComputingStore } from '../shared/steps/step-backend.js'
 import type { CasStep, CasStepped } from './cas-store.js'
 import { KeySession } from './key-session.js'
 import type { StateOf, StepsTogether } from './steps-together.js'
-import { storeKey } from './store-key.js'
+import { storeKeys } from './store-key.js'
 import { decodedValue } from './stored-value.js'
 
 const MOST_US = 1e15
@@ -35,6 +35,8 @@ export class StoreSteps implements ComputingStore {
   private readonly calls: StepsTogether
   private readonly prefix: string
   private readonly numbers = new WeakMap<PolicyEncoding, Numbers>()
+  /** Where the store keeps the keys of each encoding. */
+  private readonly places = new WeakMap<PolicyEncoding, (key: string) => string>()
   /** Read values that were swapped. */
   private readonly sessions = new WeakMap<PolicyEncoding, KeySession>()
 
@@ -78,7 +80,12 @@ export class StoreSteps implements ComputingStore {
   }
 
   private keyOf({ encoding, key }: StepRequest): string {
-    return storeKey(this.prefix, encoding.policy, key)
+    let placeOf = this.places.get(encoding)
+    if (placeOf === undefined) {
+      placeOf = storeKeys(this.prefix, encoding.policy, encoding.storedName)
+      this.places.set(encoding, placeOf)
+    }
+    return placeOf(key)
   }
 
   private stepOf(verb: CasStep['verb'], request: StepRequest): CasStep {

@@ -7,6 +7,7 @@ import { Holdings } from '../owner/holdings.js'
 import type { MemoryLease } from '../owner/memory-lease.js'
 import { grantIn, numbersOfLease } from '../owner/message.js'
 import { isRate, type Policy, policiesOf } from '../policy/policy.js'
+import { storedNames } from '../policy/stored-name.js'
 import {
   type Answer,
   type Backend,
@@ -20,7 +21,7 @@ import {
 import { KeptById } from '../shared/kept-by-id.js'
 import type { Work } from './key-lane.js'
 import { KeySession, type SessionResult, SwappedCharge } from './key-session.js'
-import { storeKey } from './store-key.js'
+import { storeKeys } from './store-key.js'
 import type { StoreLanes } from './store-lanes.js'
 
 /** Permits that one limiter remembers. Others can no longer be ended or renewed: they end by their ttl. */
@@ -37,7 +38,8 @@ const MOST_PERMITS = 100_000
 export class SwapBackend implements Backend {
   private readonly policy: Policy
   private readonly policies: readonly Policy[]
-  private readonly prefix: string
+  /** Where the store keeps a key under each policy. */
+  private readonly placesOf: readonly ((key: string) => string)[]
   private readonly lanes: StoreLanes
   /** The first for all policies together; those of single policies, for leases, come with the first lease. */
   private readonly sessions: KeySession[]
@@ -53,15 +55,23 @@ export class SwapBackend implements Backend {
   /**
    * @param before which this one replaces: what its holders give back goes on here, as it would make a key one of the old numbers. `'shared'`:
    * any process may give back what another leased.
+   * @param names of the policy's accounts.
    */
-  constructor(lanes: StoreLanes, policy: Policy, lengthOf: (policy: Policy) => number, prefix: string, given?: SwapBackend | 'shared') {
+  constructor(
+    lanes: StoreLanes,
+    policy: Policy,
+    lengthOf: (policy: Policy) => number,
+    prefix: string,
+    given?: SwapBackend | 'shared',
+    names: readonly string[] = storedNames(policy),
+  ) {
     const before = given === 'shared' ? undefined : given
     this.areShared = given === 'shared'
     this.lanes = lanes
     this.policy = policy
     this.policies = policiesOf(policy)
     this.lengthOf = lengthOf
-    this.prefix = prefix
+    this.placesOf = this.policies.map((each, i) => storeKeys(prefix, each, names[i] as string))
     this.sessions = [new KeySession(policy, lengthOf)]
     this.permits = before?.permits ?? new KeptById(MOST_PERMITS)
     this.granted = before?.granted ?? new Holdings(() => policy)
@@ -185,7 +195,7 @@ export class SwapBackend implements Backend {
   }
 
   private keyOf(part: number, key: string): string {
-    return storeKey(this.prefix, this.policies[part] as Policy, key)
+    return (this.placesOf[part] as (key: string) => string)(key)
   }
 
   private inLane<Value>(

@@ -183,8 +183,9 @@ export class SimRegion {
       const clock = anyClock()
       const link = this.linkOf(own.link, life)
       const regionStore: RegionStore = {
-        pools: (each) => this.poolOf(each.name, life),
-        connect: (each, lengthOf) => new SwapBackend(new StoreLanes(new TimedStore(store, clock, 200)), each, lengthOf, name),
+        pools: (_each, account) => this.poolOf(account, life),
+        connect: (each, lengthOf, names) =>
+          new SwapBackend(new StoreLanes(new TimedStore(store, clock, 200)), each, lengthOf, name, undefined, names),
       }
       const home = world.home.behind(link, () => setup.regions.length)
       const region = new RegionBackends({ home, store: regionStore, options: { ...own, name, timeoutMs }, horizonMs, clock }, policy)

@@ -1,6 +1,7 @@
 import type { Grant } from '../../../sluicegate/dist/lease/grant.js'
 import type { Policy } from '../../../sluicegate/dist/policy/policy.js'
 import { emissionOf } from '../../../sluicegate/dist/policy/policy-numbers.js'
+import { storedNames } from '../../../sluicegate/dist/policy/stored-name.js'
 import type { Answer, Backend, LeaseRequest, Operation } from '../../../sluicegate/dist/shared/backend.js'
 import type { PolicyStore } from '../../../sluicegate/dist/shared/open-store.js'
 import { encodingsOf, type PolicyEncoding } from '../../../sluicegate/dist/shared/steps/policy-encoding.js'
@@ -142,17 +143,17 @@ export class StoreSimHome {
   behind(link: Link, countRegions: () => number): PolicyStore {
     return {
       places: { serverOf: () => undefined, slotOf: () => undefined },
-      connect: (policy, lengthOf) => this.behindLink(this.backendOf(policy, lengthOf), link),
+      connect: (policy, lengthOf, names) => this.behindLink(this.backendOf(policy, lengthOf, names), link),
       countNodes: async () => countRegions(),
     }
   }
 
   /** At the home itself. */
-  backendOf(policy: Policy, lengthOf: (policy: Policy) => number): Backend {
-    const name = `${policy.name} ${policy.algorithm} ${policy.limit} ${policy.burst} ${policy.windowMs} ${lengthOf(policy)}`
+  backendOf(policy: Policy, lengthOf: (policy: Policy) => number, names = storedNames(policy)): Backend {
+    const name = `${names} ${policy.algorithm} ${policy.limit} ${policy.burst} ${policy.windowMs} ${lengthOf(policy)}`
     const known = this.backends.get(name)
     if (known !== undefined) return known
-    const made = new SwapBackend(this.lanes, policy, lengthOf, 'home', 'shared')
+    const made = new SwapBackend(this.lanes, policy, lengthOf, 'home', 'shared', names)
     this.backends.set(name, made)
     return made
   }

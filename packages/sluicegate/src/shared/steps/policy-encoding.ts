@@ -2,6 +2,7 @@ import { CountDecoder, type CountTimes, type DecisionDecoder, RateDecoder } from
 import { type Calendar, minuteWindow } from '../../policy/calendar.js'
 import { type Policy, policiesOf } from '../../policy/policy.js'
 import { DEEPEST_DEBT_BURSTS, emissionOf } from '../../policy/policy-numbers.js'
+import { storedNames } from '../../policy/stored-name.js'
 
 export type EncodingName = 'rate' | 'fixed-window' | 'sliding-window' | 'sliding-log' | 'concurrency'
 
@@ -9,6 +10,8 @@ export type EncodingName = 'rate' | 'fixed-window' | 'sliding-window' | 'sliding
 export interface PolicyEncoding {
   readonly name: EncodingName
   readonly policy: Policy
+  /** The name of its account, see {@link storedNames}. */
+  readonly storedName: string
   /** The length of a lease in microseconds, 0 where it is not leased. */
   readonly leaseUs: number
   /** More tokens than a key can owe count as that many. */
@@ -31,13 +34,21 @@ export interface PolicyEncodings {
  * Encodes a policy. A leased policy has the numbers by which the whole fleet counts it.
  *
  * @param lengthOf the length of a lease of a policy, 0 where it is not leased.
+ * @param names of its accounts.
  */
-export function encodingsOf(policy: Policy, lengthOf: (policy: Policy) => number = () => 0): PolicyEncodings {
-  const encodings = policiesOf(policy).map((part) => encodingOf(part, lengthOf(part)))
+export function encodingsOf(
+  policy: Policy,
+  lengthOf: (policy: Policy) => number = () => 0,
+  names: readonly string[] = storedNames(policy),
+): PolicyEncodings {
+  const encodings = policiesOf(policy).map((part, i) => ({ ...encodingOf(part, lengthOf(part)), storedName: names[i] as string }))
   return { encodings, isAllOf: policy.algorithm === 'all-of' }
 }
 
-function encodingOf(policy: Policy, leaseUs: number): PolicyEncoding {
+/** All of an encoding but the name of its account. */
+type Numbers = Omit<PolicyEncoding, 'storedName'>
+
+function encodingOf(policy: Policy, leaseUs: number): Numbers {
   switch (policy.algorithm) {
     case 'token-bucket':
     case 'gcra':
@@ -57,7 +68,7 @@ function encodingOf(policy: Policy, leaseUs: number): PolicyEncoding {
 }
 
 /** A leased rate says beside its capacity how much of it a lease leaves free: what flows back while it lasts. */
-function rateEncoding(policy: Policy, leaseUs: number): PolicyEncoding {
+function rateEncoding(policy: Policy, leaseUs: number): Numbers {
   const { unitsPerToken, unitsPerUs, capacity } = emissionOf(policy)
   const numbers = [unitsPerToken, unitsPerUs, capacity - leaseUs * unitsPerUs, capacity].join(' ')
   const decoder = new RateDecoder(policy)
@@ -73,13 +84,13 @@ function rateEncoding(policy: Policy, leaseUs: number): PolicyEncoding {
   }
 }
 
-function windowEncoding(name: EncodingName, policy: Policy, leaseUs: number, ...more: readonly number[]): PolicyEncoding {
+function windowEncoding(name: EncodingName, policy: Policy, leaseUs: number, ...more: readonly number[]): Numbers {
   const numbers = [policy.limit, usOf(policy), ...more].join(' ')
   return countEncoding(name, policy, leaseUs, () => numbers)
 }
 
 /** The script gets three consecutive windows; the last ones are cached. */
-function calendarEncoding(policy: Policy, calendar: Calendar, leaseUs: number): PolicyEncoding {
+function calendarEncoding(policy: Policy, calendar: Calendar, leaseUs: number): Numbers {
   const window = `${calendar.unit}:${calendar.timeZone}`
   let now = minuteWindow(calendar, 0)
   let numbers = ''
@@ -94,7 +105,7 @@ function calendarEncoding(policy: Policy, calendar: Calendar, leaseUs: number): 
   })
 }
 
-function countEncoding(name: EncodingName, policy: Policy, leaseUs: number, numbersAt: (us: number) => string): PolicyEncoding {
+function countEncoding(name: EncodingName, policy: Policy, leaseUs: number, numbersAt: (us: number) => string): Numbers {
   const mostTokens = DEEPEST_DEBT_BURSTS * policy.limit + 1
   return {
     name,
