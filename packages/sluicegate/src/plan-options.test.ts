@@ -2,8 +2,14 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { PostgresProcess } from 'sluicegate-testkit'
+import { channelPair } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { type OwnRedis, ownRedis } from 'sluicegate-testkit/redis/own-redis.js'
+import { KeptObjects } from 'sluicegate-testkit/workers/kept-storage.js'
+import { primary } from './cluster/primary.js'
+import { serveLimiter } from './cluster/serve-limiter.js'
 import { createLimiter } from './create-limiter.js'
+import { durableObjects } from './durable-objects/durable-objects.js'
+import { limiterObject } from './durable-objects/limiter-object.js'
 import { PolicyError } from './errors.js'
 import { concurrency, fixedWindow, levels, type ManualClock, manualClock, type Policy, slidingLog, tokenBucket } from './index.js'
 import { postgres, postgresTable } from './postgres/index.js'
@@ -11,6 +17,7 @@ import { redis } from './redis/index.js'
 import { region } from './regions/index.js'
 import type { SharedLimiter } from './shared/shared-limiter.js'
 import type { SharedOptions } from './shared/shared-options.js'
+import type { Store } from './shared/store.js'
 import { casStore } from './store/cas.js'
 import { memoryStore } from './store-testing/memory-store.js'
 
@@ -44,6 +51,25 @@ const PLACES: Readonly<Record<string, () => Partial<SharedOptions>>> = {
   'over a store that compares and swaps': () => over(casStore(memoryStore({ clock: manualClock(START_MS) }))),
   'over Redis': () => over(redis(server.client, { prefix: crypto.randomUUID() })),
   'over PostgreSQL': () => over(postgres(pool, { prefix: crypto.randomUUID() })),
+  'over a primary': () => ({ store: overPrimary(), timeout: 10_000 }),
+  'over Durable Objects': () => over(overObjects()),
+  'in a region': () => {
+    const clock = manualClock(START_MS)
+    const stores = { local: casStore(memoryStore({ clock })), home: casStore(memoryStore({ clock })) }
+    return { ...over(region({ name: 'west', share: 1, ...stores })), clock }
+  },
+}
+const OWNED = ['over a primary', 'over Durable Objects']
+
+function overPrimary(own: Policy = OWN): Store {
+  const { worker, parent } = channelPair()
+  serveLimiter(own).serve(worker)
+  return primary({ process: parent })
+}
+
+/** All keys in one object. */
+function overObjects(objects = new KeptObjects(limiterObject([OWN]))): Store {
+  return durableObjects(objects, { waitUntil: () => undefined, objectFor: () => '' })
 }
 
 function over(store: SharedOptions['store']): Partial<SharedOptions> {
@@ -76,7 +102,7 @@ for (const [name, placeOf] of Object.entries(PLACES)) {
       assert.deepEqual([other.allowed, other.policy, other.limit], [false, 'team', 10])
       const [org] = (await limiter.peek(['acme', 'new', 'new'])).parts ?? []
       assert.equal(org?.remaining, 940)
-      if (place.store !== undefined) {
+      if (place.store !== undefined && !OWNED.includes(name)) {
         using orgs = made(fixedWindow({ limit: 1000, window: '30d', name: 'org' }), place)
         assert.equal((await orgs.peek('acme')).remaining, 940)
       }
@@ -108,7 +134,7 @@ for (const [name, placeOf] of Object.entries(PLACES)) {
     })
 
     test('work opens under the plan of each level, and spends there', async () => {
-      const { limiter } = planned(name === 'in memory' ? {} : { mode: 'leased' })
+      const { limiter } = planned(name === 'in memory' || name === 'over a primary' ? {} : { mode: 'leased' })
       const key = { org: 'acme', team: 'research', key: 'ada' }
       const work = await limiter.open(key, { expect: 40, most: 45 })
       assert.deepEqual([work.allowed, await work.add(30)], [true, true])
@@ -122,6 +148,7 @@ for (const [name, placeOf] of Object.entries(PLACES)) {
     test('a wait moves to the plan that its key has by then, and an update of the own policy is felt beside plans', async () => {
       const { limiter } = planned()
       const key = { org: 'acme', team: 'research', key: 'ada' }
+      if (name === 'over Durable Objects') return limiter.close()
       limiter.update(
         levels({ org: fixedWindow({ limit: 20, window: '30d' }), team: fixedWindow({ limit: 10, window: '30d' }), key: LARGE }),
       )
@@ -165,6 +192,50 @@ async function passing(clock: ManualClock, seconds: number): Promise<void> {
   }
 }
 
+test('an object that was evicted knows the plan of a key, and what it has spent of it', async () => {
+  const objects = new KeptObjects(limiterObject([OWN]))
+  const limiter = made(OWN, { store: overObjects(objects), policyFor: { team: (id: string) => (id === 'research' ? PRO : undefined) } })
+  const key = ['acme', 'research', 'ada']
+  await limiter.take(key, 45)
+  const work = await limiter.open(key, { expect: 3 })
+  objects.evict()
+  assert.deepEqual([(await limiter.peek(key)).remaining, (await limiter.take(key, 3)).allowed], [2, false])
+  assert.deepEqual([await work.add(3), (await work.close()).remaining], [true, 2])
+  limiter.close()
+})
+
+test('what is granted of a hold at a primary is charged where its key is when it ends', async () => {
+  const clock = manualClock(START_MS)
+  const served = serveLimiter(OWN, { clock, mode: 'exact' })
+  const [planned, plain] = [{ team: () => PRO }, undefined].map((policyFor) => {
+    const { worker, parent } = channelPair()
+    served.serve(worker)
+    return made(OWN, { store: primary({ process: parent }), clock, timeout: 10_000, ...(policyFor && { policyFor }) })
+  }) as [SharedLimiter, SharedLimiter]
+  const key = ['acme', 'research', 'ada']
+  const work = await planned.open(key, { expect: 20, ttl: '2s' })
+  await planned.take(key, 2)
+  assert.equal(await work.add(1), true)
+  planned.close()
+  assert.equal((await plain.take(key)).allowed, false)
+  clock.advance(10_000)
+  const { parts = [] } = await plain.peek(key)
+  // Of 20 six were granted.
+  assert.deepEqual(
+    parts.map(({ remaining }) => remaining),
+    [992, 2, 92],
+  )
+  plain.close()
+  served.close()
+})
+
+test('a level of permits has no plans at a primary', async () => {
+  const seats = levels({ org: fixedWindow({ limit: 10, window: '1m' }), seats: concurrency({ limit: 5, ttl: '1m' }) })
+  const limiter = made(seats, { store: overPrimary(seats), policyFor: { seats: () => concurrency({ limit: 9, ttl: '1m' }) } })
+  await assert.rejects(async () => limiter.take(['acme', 'acme']), { code: 'POLICY_INVALID', message: /policyFor\.seats: is of concurrency/ })
+  limiter.close()
+})
+
 test('what plans cannot be is said at once, with what to do', async () => {
   const store = casStore(memoryStore())
   const policyFor = { team: () => PRO }
@@ -180,8 +251,8 @@ test('what plans cannot be is said at once, with what to do', async () => {
     [seats, { policyFor: { seats: () => undefined }, store: undefined }, /policyFor\.seats: is of concurrency/],
     [
       OWN,
-      { policyFor, store: region({ name: 'a', local: redis(server.client), home: redis(server.client) }) },
-      /policyFor: of levels needs one store/,
+      { policyFor, store: region({ name: 'a', tooSmall: 'share', share: 1, local: redis(server.client), home: redis(server.client) }) },
+      /policyFor: of levels needs tooSmall: 'home'/,
     ],
   ] as const) {
     const make = (): void => made(policy, { store, ...options }).close()

@@ -14,7 +14,7 @@ import { BackedLimiter, type BackedLimiterParts } from '../shared/backed-limiter
 import { newOperationId } from '../shared/backend.js'
 import { ONE_PLACE } from '../shared/calls/call-guard.js'
 import { storeOf } from '../shared/limiter-over.js'
-import type { OpenStore } from '../shared/open-store.js'
+import type { OpenStore, PolicyStore } from '../shared/open-store.js'
 import { GivenShare, UNKNOWN_SHARE } from '../shared/outage/local-share.js'
 import type { Store } from '../shared/store.js'
 import type { Clock } from '../time/clock.js'
@@ -34,7 +34,6 @@ export interface PrimaryOptions {
 }
 
 const OPTIONS: readonly string[] = ['process'] satisfies (keyof PrimaryOptions)[]
-const NO_PLANS = 'of levels needs a store of their own, such as redis(client): a primary has one policy for each name'
 const SAY_THERE = "is the primary's: give it to serveLimiter"
 
 /**
@@ -58,30 +57,52 @@ export function primary(options: PrimaryOptions = {}): Store {
   return storeOf({
     name: 'primary',
     refused: { mode: SAY_THERE, lease: SAY_THERE },
-    noPlans: NO_PLANS,
-    open: ({ clock }) => openedAt(channel, clock),
+    open: ({ clock, hasPlans }) => openedAt(channel, clock, hasPlans === true),
   })
 }
 
-function openedAt(channel: ParentChannel, clock: Clock): OpenStore {
+function openedAt(channel: ParentChannel, clock: Clock, hasPlans: boolean): OpenStore {
   /** Of the limiter's own policy, which is the first. */
-  let own: { readonly name: string; readonly link: PrimaryLink } | undefined
+  let own: OwnPolicy | undefined
   return {
     isKnownByName: true,
-    overridesOf: () => new ClusterOverrides((own as { readonly link: PrimaryLink }).link),
+    overridesOf: () => new ClusterOverrides((own as OwnPolicy).link),
     under: ({ name: each }, _horizonMs, override) => {
+      if (hasPlans && own !== undefined) return underPlans(own)
       const name = override === undefined ? each : overrideChannel(own?.name ?? each, override.content)
       const link = new PrimaryLink(channel, name, clock)
-      own ??= { name, link }
+      const made: OwnPolicy = { name, link, counted: new GivenShare(UNKNOWN_SHARE), limiter: undefined }
+      own ??= made
       return {
         places: ONE_PLACE,
         // Nothing is leased until the primary sends its terms.
         horizonMs: 0,
         lateAdvice: "raise lease of serveLimiter, or use its mode 'exact'",
         connect: (policy) => new LinkBackend(link, policy),
-        limiter: (parts) => new ClusterLimiter(link, parts),
+        limiter: (parts) => {
+          made.limiter = new ClusterLimiter(link, parts, made.counted)
+          return made.limiter
+        },
       }
     },
+  }
+}
+
+/** What a limiter has for its own policy. */
+interface OwnPolicy {
+  readonly name: string
+  readonly link: PrimaryLink
+  readonly counted: GivenShare
+  limiter: ClusterLimiter | undefined
+}
+
+/** Plans of its levels: each call says them, and nothing is leased. */
+function underPlans({ link, counted, limiter }: OwnPolicy): PolicyStore {
+  return {
+    places: ONE_PLACE,
+    horizonMs: 0,
+    connect: (policy) => new LinkBackend(link, policy, limiter?.policy),
+    countedShare: () => counted,
   }
 }
 
@@ -96,8 +117,7 @@ class ClusterLimiter extends BackedLimiter {
   private isGreeted = false
   private greeting: Promise<void> | undefined
 
-  constructor(link: PrimaryLink, parts: BackedLimiterParts) {
-    const counted = new GivenShare(UNKNOWN_SHARE)
+  constructor(link: PrimaryLink, parts: BackedLimiterParts, counted: GivenShare) {
     super({ ...parts, countedShare: () => counted })
     this.link = link
     this.counted = counted

@@ -130,7 +130,7 @@ class Served extends ShownLimiter<Policy> implements ServedLimiter {
       mostHorizonMs,
       clock,
       limiter,
-      make: (kept, own) => makeLimiter(kept, { clock: own, ...memory }),
+      make: (kept, own, planFor) => makeLimiter(kept, { clock: own, ...memory }, { planFor }),
     })
   }
 

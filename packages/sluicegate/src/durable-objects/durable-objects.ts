@@ -36,7 +36,6 @@ const OPTIONS: readonly string[] = ['waitUntil', 'objectFor'] satisfies (keyof D
 
 /** Objects have this many places, and neighbouring places share a circuit breaker: the calls to a flooded object open only that one. */
 const PLACES = 16_384
-const NO_PLANS = 'need another store, such as redis(client): objects have one policy for each name'
 const NO_TIMERS = 'needs a timer between requests, which Workers do not have'
 
 /**
@@ -62,18 +61,21 @@ export function durableObjects(namespace: ObjectNamespace, options: DurableObjec
   return storeOf({
     name: 'durable objects',
     refused: { maxWaiting: NO_TIMERS },
-    noPlans: NO_PLANS,
-    open: ({ clock: given, timeoutMs }) => {
+    open: ({ clock: given, timeoutMs, hasPlans }) => {
       const clock = withoutTimers(given)
+      /** Whose levels have plans, which each call says. */
+      let own: { readonly policy: Policy; readonly link: ObjectLink } | undefined
       return {
         isKnownByName: true,
         under: (policy, horizonMs) => {
-          const link = new ObjectLink({ namespace, waitUntil, objectFor, timeoutMs, name: policy.name })
+          const planned = own
+          const link = planned?.link ?? new ObjectLink({ namespace, waitUntil, objectFor, timeoutMs, name: policy.name })
+          if (hasPlans) own ??= { policy, link }
           return {
             clock,
-            connect: (each) => new LinkBackend(link, each),
+            connect: (each) => new LinkBackend(link, each, planned?.policy),
             places: { serverOf: () => undefined, slotOf: (key) => placeOf(objectFor(key)) },
-            horizonMs: horizonMsFor(policy, horizonMs),
+            horizonMs: planned === undefined ? horizonMsFor(policy, horizonMs) : 0,
             lateAdvice: "raise lease here and of limiterObject, or use mode 'exact'",
             isMadeLate: true,
             limiter: (parts) => new ObjectLimiter(parts),

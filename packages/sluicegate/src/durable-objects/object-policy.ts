@@ -3,9 +3,10 @@ import { makeLimiter } from '../create-limiter.js'
 import { keysUnder } from '../key.js'
 import type { Key, LimiterOptions } from '../limiter.js'
 import type { MemoryLimiter } from '../memory/memory-limiter.js'
-import { fullAfterMs, numbersOfDecision } from '../owner/message.js'
+import { fullAfterMs, numbersOfDecision, unplanned } from '../owner/message.js'
 import { type OwnedLimiter, OwnedPolicy } from '../owner/owned-policy.js'
 import { OwnerSession } from '../owner/owner-session.js'
+import type { PlanFor } from '../plan-options.js'
 import type { Policy } from '../policy/policy.js'
 import { holdsIn, StoredHolds, withHolds } from '../shared/holds/stored-holds.js'
 import type { Clock } from '../time/clock.js'
@@ -41,8 +42,8 @@ export class ObjectPolicy extends OwnedPolicy {
   constructor(policy: Policy, options: ObjectPolicyOptions, stored: StoredKeys, entries: ReadonlyMap<string, unknown>) {
     const { mostHorizonMs, clock, ...room } = options
     // A budget that keys without room share would not outlive the memory.
-    const make = (kept: Policy, own: Clock): OwnedLimiter =>
-      makeLimiter(kept, { ...room, clock: own }, { newcomers: false }) as OwnedLimiter
+    const make = (kept: Policy, own: Clock, planFor: PlanFor): OwnedLimiter =>
+      makeLimiter(kept, { ...room, clock: own }, { newcomers: false, planFor }) as OwnedLimiter
     // A timer would keep the object in memory.
     super(policy, { mostHorizonMs, clock, isTimed: false, make })
     this.stored = stored
@@ -70,7 +71,7 @@ export class ObjectPolicy extends OwnedPolicy {
     const isEach = answers.length === requests.length
     for (const [i, request] of requests.entries()) {
       if (!Array.isArray(request)) continue
-      const [, verb, key, , , part] = request
+      const [[, verb, key, , , part]] = unplanned(request)
       const [, ...answer] = isEach ? (answers[i] as readonly unknown[]) : []
       const isDenied = verb === 'take' && answer[0] === 0
       if (verb === 'peek' || isDenied) continue
@@ -80,20 +81,19 @@ export class ObjectPolicy extends OwnedPolicy {
     if (stored.size <= 2 * this.limiter.stats().keys + MOST_FORGOTTEN) return
     for (const { policy, key } of stored.keys()) {
       const part = this.partOf(policy)
-      stored.write(policy, key, part && this.saved(part, key))
+      if (part === undefined) stored.write({ policy, key })
+      else this.writeKey(part, key)
     }
   }
 
+  /** With what is granted of it, and with its plan. */
   private writeKey(part: MemoryLimiter, key: string): void {
-    this.stored.write(part.policyOf().name, key, this.saved(part, key))
-    this.noteFull(part, key)
-  }
-
-  /** With what is granted of it. */
-  private saved(part: MemoryLimiter, key: string): Uint8Array | undefined {
-    const saved = part.saveKey(key)
+    const place = this.placeOf(part, key)
+    const own = place.saveKey(key)
     const holds = this.holds.of(part, key)
-    return holds === undefined ? saved : withHolds(saved ?? NOTHING, holds)
+    const saved = holds === undefined ? own : withHolds(own ?? NOTHING, holds)
+    this.stored.write({ policy: part.policyOf().name, key, saved, ...(place !== part && { plan: place.policyOf() }) })
+    this.noteFull(place, key)
   }
 
   /** Those that a request names, by the places of their policies; none where it was refused, and changed nothing. */
@@ -113,17 +113,29 @@ export class ObjectPolicy extends OwnedPolicy {
 
   private load(stored: readonly StoredKey[]): void {
     let lost = 0
-    for (const { policy, key, saved } of stored) {
+    for (const { policy, key, saved, plan } of stored) {
       const part = this.partOf(policy)
+      const place = part && this.placeUnder(part, key, plan)
       const [own, holds] = ownAndHoldsIn(saved)
-      if (part?.loadKey(key, own) === true) {
-        this.holds.load(part, key, holds)
-        this.noteFull(part, key)
+      if (place?.loadKey(key, own) === true) {
+        this.holds.load(part as MemoryLimiter, key, holds)
+        this.noteFull(place, key)
       } else lost++
     }
     if (lost === 0) return
     const why = 'they were stored under another algorithm, under a policy of another name, or by another version'
     emitWarning('SLUICEGATE_POLICY', `${lost} keys of ${this.policy.name} begin anew in a Durable Object: ${why}`)
+  }
+
+  /** Under a plan that a key was stored with; one that is no policy any more is forgotten. */
+  private placeUnder(part: MemoryLimiter, key: string, plan: unknown): MemoryLimiter {
+    if (plan === undefined) return part
+    const plans = this.keyParts.map((each) => (each === part ? plan : null))
+    try {
+      return this.under(plans, () => this.placeOf(part, key))
+    } catch {
+      return part
+    }
   }
 
   private partOf(policy: string): MemoryLimiter | undefined {

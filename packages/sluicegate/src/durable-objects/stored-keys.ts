@@ -11,6 +11,8 @@ export interface StoredKey {
   readonly policy: string
   readonly key: string
   readonly saved: Uint8Array
+  /** That it has, if it is not the policy's own. */
+  readonly plan?: unknown
 }
 
 /** Where a key is stored: its number, and what stands in its entries. */
@@ -23,7 +25,7 @@ interface Place {
  * The keys of one policy in the storage of an object, each in an entry of its own, `name\nnumber`; what does not fit goes on in
  * `name\nnumber\n1` and so on:
  *
- *   bytes of what follows | policy, text | key, text of JSON, which may hold any UTF-16 | key as the core saves it
+ *   bytes of what follows | policy, text | key, or key and plan, text of JSON, which may hold any UTF-16 | key as the core saves it
  */
 export class StoredKeys {
   private readonly storage: ObjectStorage
@@ -58,15 +60,15 @@ export class StoredKeys {
     return found
   }
 
-  /** Stores a key as it is now, with the next {@link flush}; undefined: not at all. */
-  write(policy: string, key: string, saved: Uint8Array | undefined): void {
+  /** Stores a key as it is now, with the next {@link flush}; without what is saved: not at all. */
+  write({ policy, key, saved, plan }: Omit<StoredKey, 'saved'> & { readonly saved?: Uint8Array | undefined }): void {
     const place = placeOf(policy, key)
     const known = this.places.get(place)
     if (saved === undefined) {
       if (known !== undefined) this.drop(place, known)
       return
     }
-    const bytes = encoded({ policy, key, saved })
+    const bytes = encoded({ policy, key, saved, plan })
     if (known !== undefined && areSame(known.bytes, bytes)) return
     const number = known?.number ?? this.free.pop() ?? this.next++
     const pieces = Math.ceil(bytes.length / PIECE_BYTES)
@@ -133,10 +135,10 @@ function placeOf(policy: string, key: string): string {
   return `${policy}\n${key}`
 }
 
-function encoded({ policy, key, saved }: StoredKey): Uint8Array {
+function encoded({ policy, key, saved, plan }: StoredKey): Uint8Array {
   const writer = new ByteWriter()
   writer.text(policy)
-  writer.text(JSON.stringify(key))
+  writer.text(JSON.stringify(plan === undefined ? key : [key, plan]))
   writer.raw(saved)
   const content = writer.written()
   writer.block(content)
@@ -147,8 +149,9 @@ function encoded({ policy, key, saved }: StoredKey): Uint8Array {
 function decoded(bytes: Uint8Array): StoredKey | undefined {
   try {
     const reader = new ByteReader(new ByteReader(bytes).block())
-    const [policy, key] = [reader.text(), JSON.parse(reader.text())]
-    return typeof key === 'string' ? { policy, key, saved: reader.rest() } : undefined
+    const policy = reader.text()
+    const [key, plan] = [JSON.parse(reader.text())].flat()
+    return typeof key === 'string' ? { policy, key, saved: reader.rest(), plan } : undefined
   } catch {
     return undefined
   }

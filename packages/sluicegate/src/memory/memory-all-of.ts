@@ -266,6 +266,11 @@ export class MemoryAllOfLimiter extends QueuedLimiter implements Limiter, Bookin
     return this.parts
   }
 
+  /** The part that has a key of the level of one of {@link parts} by now. */
+  placeOf(part: MemoryLimiter, key: string): MemoryLimiter {
+    return this.plans === undefined ? part : this.plans.stillAt(part, key)
+  }
+
   // What waiting and reserving need. Nothing is booked ahead: the parts would be due at different times.
 
   book(key: Key, cost: number): AllOfBooking {

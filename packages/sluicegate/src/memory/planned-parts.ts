@@ -39,13 +39,16 @@ export class PlannedParts {
    */
   still(own: readonly MemoryLimiter[], key: Key, before: readonly MemoryDecisions[] = []): readonly MemoryLimiter[] {
     const keys = keysFor(own.length, key)
-    return own.map((part, i) => {
-      try {
-        return this.partOf(part, keys[i] as string)
-      } catch {
-        return this.place(part, keys[i] as string, before[i])
-      }
-    })
+    return own.map((part, i) => this.stillAt(part, keys[i] as string, before[i]))
+  }
+
+  /** The same for one level. */
+  stillAt(own: MemoryLimiter, key: string, before?: MemoryDecisions): MemoryLimiter {
+    try {
+      return this.partOf(own, key)
+    } catch {
+      return this.place(own, key, before)
+    }
   }
 
   /** Names the parts of a key among all of them. */

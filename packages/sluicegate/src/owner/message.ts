@@ -18,7 +18,8 @@ import type { MemoryLease } from './memory-lease.js'
  *    the event loop.
  * 4. A request is an operation of the port (shared/backend.ts): [id, verb, key, ...fields], in the order of {@link FIELDS}. An id is used once in
  *    its worker; charges and permits go by the id of the request that made them. Beside these there are
- *      overrides version; setOverride key policy; deleteOverride key; update policy
+ *      overrides version; setOverride key policy; deleteOverride key; update policy;
+ *      planned key plans verb ...fields: an operation whose keys have plans, a policy for each level or null. Without it they have none.
  * 5. The owner carries the requests out in order on the limiter in its memory, each as one step, and remembers by id what the worker holds.
  * 6. It answers [ANSWER, name, VERSION, answers], an answer being [id, ...numbers], or [id, code, message] for an error; the code is NAME_UNKNOWN
  *    where no policy of that name is served, and VERSION_UNKNOWN for requests of another version.
@@ -160,12 +161,24 @@ export function heldIn(answer: readonly unknown[], policy: Policy): Answer {
   return { done: done === 1, decision, ...(done === 1 && { hold: { rest, granted, forUs, over, state, count } }) }
 }
 
+/** The same request, under plans of its keys. */
+export function plannedRequest([id, verb, key, ...fields]: Request, plans: readonly (Policy | null)[]): Request {
+  return [id, PLANNED, key, plans, verb, ...fields]
+}
+
+/** A request without its plans, and these. */
+export function unplanned(request: readonly unknown[]): readonly [request: readonly unknown[], plans: unknown] {
+  const [id, verb, key, plans, ...rest] = request
+  return verb === PLANNED ? [[id, rest[0], key, ...rest.slice(1)], plans] : [request, undefined]
+}
+
 /** Undefined for another verb. */
 export function operationIn([, verb, key, ...values]: readonly unknown[]): ReceivedOperation | undefined {
   const fields = Object.hasOwn(FIELDS, String(verb)) ? FIELDS[verb as keyof typeof FIELDS] : undefined
   return fields && { verb: verb as keyof typeof FIELDS, key, ...Object.fromEntries(fields.map((field, i) => [field, values[i]])) }
 }
 
+const PLANNED = 'planned'
 /** What is left of a hold, as it is sent. */
 const REST = -1
 /** Of the longest time to live. */

@@ -20,8 +20,12 @@ class OwnedKey extends HeldKey {
   /** For the end of the first slot. */
   readonly alert: Alert
 
-  constructor(part: MemoryLimiter, key: string, onEnd: (own: OwnedKey) => void) {
-    super(part, key)
+  /** The part of its policy. */
+  readonly own: MemoryLimiter
+
+  constructor(own: MemoryLimiter, key: string, place: () => MemoryLimiter, onEnd: (own: OwnedKey) => void) {
+    super(key, place)
+    this.own = own
     this.alert = alertOf(() => onEnd(this))
   }
 
@@ -36,6 +40,8 @@ interface Owned {
   readonly limiter: { peek(key: Key, cost?: number): Decision }
   /** The limiter in memory of each policy. */
   readonly parts: readonly object[]
+  /** Where a key of one of them is by now. */
+  placeOf<Part extends object>(part: Part, key: string): Part
   readonly nowUs: () => number
 }
 
@@ -119,7 +125,12 @@ export class OwnedHolds {
     this.byPart.set(part, keys)
     const known = keys.get(key)
     if (known !== undefined) return known
-    const held = new OwnedKey(part, key, (own) => this.ended(own))
+    const held = new OwnedKey(
+      part,
+      key,
+      () => this.owned.placeOf(part, key),
+      (own) => this.ended(own),
+    )
     keys.set(key, held)
     return held
   }
@@ -152,9 +163,9 @@ export class OwnedHolds {
       return
     }
     this.alarm?.clear(held.alert)
-    const keys = this.byPart.get(held.part)
+    const keys = this.byPart.get(held.own)
     keys?.delete(held.key)
-    if (keys?.size === 0) this.byPart.delete(held.part)
+    if (keys?.size === 0) this.byPart.delete(held.own)
   }
 }
 

@@ -1,12 +1,17 @@
+import { holdsPermits } from '../decision/permit.js'
 import type { Reservation } from '../decision/reservation.js'
 import { defaultClock } from '../default-clock.js'
+import { PolicyError } from '../errors.js'
 import { leaseUsOf } from '../lease/leasing.js'
 import type { Key, Limiter } from '../limiter.js'
 import { MemoryAllOfLimiter } from '../memory/memory-all-of.js'
+import type { MemoryBooking } from '../memory/memory-bookings.js'
+import type { MemoryLimiter } from '../memory/memory-limiter.js'
+import { type PlanFor, planUnder, SAME_PLAN } from '../plan-options.js'
 import { checkChange } from '../policy/checked-policy.js'
 import { changedPolicy, type Policy, policiesOf } from '../policy/policy.js'
 import { type Clock, tickerOf } from '../time/clock.js'
-import type { Booking, BookingService } from '../waiting/reserving.js'
+import type { Booking, BookingService, ReservationService } from '../waiting/reserving.js'
 import type { BookedAhead } from './holdings.js'
 import { horizonMsFor, keepRoomForLeases, policyUnderLease } from './memory-lease.js'
 import { OwnedHolds } from './owned-holds.js'
@@ -15,7 +20,7 @@ import { OwnedHolds } from './owned-holds.js'
 const MOST_MOVED = 10_000
 
 /** The limiter in this process's memory: the true state. */
-export type OwnedLimiter = Limiter & BookingService
+export type OwnedLimiter = Limiter & BookingService & Pick<ReservationService, 'movedTo'>
 
 /** What is needed of a limiter in memory whose state others share. */
 export interface ServableLimiter
@@ -33,6 +38,10 @@ export class OwnedPolicy {
   /** What others hold. */
   readonly holds: OwnedHolds
   private readonly mostHorizonMs: number
+  private readonly canPlan: boolean
+  private readonly unplanned: ReadonlyMap<string, Policy> = new Map()
+  /** The plans of the call under way, by level. Between calls a key stays where it is. */
+  private said: ReadonlyMap<string, Policy> | undefined
 
   constructor(
     policy: Policy,
@@ -51,7 +60,7 @@ export class OwnedPolicy {
       /** Whether holds end by timers, too. */
       readonly isTimed?: boolean
       /** @param kept the policy under which the state is kept. */
-      readonly make: (kept: Policy, clock: Clock) => Limiter
+      readonly make: (kept: Policy, clock: Clock, planFor: PlanFor) => Limiter
     },
   ) {
     this.policy = policy
@@ -61,7 +70,9 @@ export class OwnedPolicy {
     const ticker = tickerOf(clock)
     this.nowUs = () => ticker.read()
     // Without layers a limiter also makes its reservations.
-    if (limiter === undefined) this.limiter = make(this.kept(policy), clock) as OwnedLimiter
+    this.canPlan = limiter === undefined && policy.policies !== undefined
+    const planFor: PlanFor = ({ name }) => (this.said === undefined ? SAME_PLAN : this.said.get(name))
+    if (limiter === undefined) this.limiter = make(this.kept(policy), clock, planFor) as OwnedLimiter
     else this.limiter = isBooking(limiter) ? limiter : bookingOver(limiter, this.nowUs)
     this.holds = new OwnedHolds(this, isTimed ? clock : undefined)
     if (this.mostHorizonMs === 0) return
@@ -81,6 +92,44 @@ export class OwnedPolicy {
 
   get parts(): readonly OwnedLimiter[] {
     return limitersOf(this.limiter)
+  }
+
+  /** A call whose keys have these plans. @param plans a policy or null for each level; undefined: none. @throws {PolicyError} */
+  under<Answer>(plans: unknown, call: () => Answer): Answer {
+    if (!this.canPlan && plans === undefined) return call()
+    this.said = this.checked(plans)
+    try {
+      return call()
+    } finally {
+      this.said = undefined
+    }
+  }
+
+  /** Where a key of one of {@link parts} is. */
+  placeOf<Part extends object>(part: Part, key: string): Part {
+    return this.limiter instanceof MemoryAllOfLimiter
+      ? (this.limiter.placeOf(part as unknown as MemoryLimiter, key) as unknown as Part)
+      : part
+  }
+
+  /** Of a lease of one policy. Nothing of it comes back once its key has had another plan. */
+  giveBackLease(at: number, booking: Booking, tokens: number): void {
+    const part = this.parts[at] as OwnedLimiter & Partial<Pick<MemoryLimiter, 'placeOf'>>
+    const place = part.placeOf?.(booking as MemoryBooking)
+    if (place === undefined || place.booking === booking) part.giveBack(booking, tokens)
+  }
+
+  private checked(plans: unknown): ReadonlyMap<string, Policy> {
+    const { policies = [] } = this.policy
+    if (plans === undefined) return this.unplanned
+    if (!this.canPlan || !Array.isArray(plans) || plans.length !== policies.length) {
+      throw new PolicyError('OPTION_INVALID', 'plans', plans, 'are for a limiter of levels that is made here, a policy or null for each')
+    }
+    const planned = policies.flatMap((level, i) => (plans[i] === null ? [] : [[level.name, planUnder(level, plans[i])] as const]))
+    for (const [level, plan] of planned) {
+      if (holdsPermits(plan)) throw new PolicyError('POLICY_INVALID', `policyFor.${level}`, plan, 'is of concurrency, which has no plans here')
+    }
+    return new Map(planned)
   }
 
   /** @throws {PolicyError} */

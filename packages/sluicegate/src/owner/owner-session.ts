@@ -6,7 +6,7 @@ import { checkInteger } from '../options/option-checks.js'
 import { isRate, policiesOf } from '../policy/policy.js'
 import { type BookedAhead, Holdings } from './holdings.js'
 import { leasedFrom, type MemoryLease } from './memory-lease.js'
-import { holdIn, numbersOfDecision, numbersOfHold, numbersOfLease, operationIn, type ReceivedOperation } from './message.js'
+import { holdIn, numbersOfDecision, numbersOfHold, numbersOfLease, operationIn, type ReceivedOperation, unplanned } from './message.js'
 import type { OwnedPolicy } from './owned-policy.js'
 
 /** Requests that are no operation; each returns the content of its answer. */
@@ -57,8 +57,9 @@ export class OwnerSession {
 
   private answered(request: readonly unknown[]): readonly unknown[] {
     try {
-      const operation = operationIn(request)
-      if (operation !== undefined) return this.done(request[0] as number, operation)
+      const [plain, plans] = unplanned(request)
+      const operation = operationIn(plain)
+      if (operation !== undefined) return this.owned.under(plans, () => this.done(request[0] as number, operation))
       const [, verb, first, second] = request
       const other = Object.hasOwn(this.others, String(verb)) ? this.others[String(verb)] : undefined
       if (other !== undefined) return other(first, second)
@@ -117,7 +118,10 @@ export class OwnerSession {
     if (!Array.isArray(tokens)) throw new PolicyError('COST_INVALID', 'tokens', tokens, 'must be an array')
     for (const each of tokens) checkInteger('tokens', each, 0)
     const keys = keysUnder(policy, key)
-    for (const [i, part] of parts.entries()) if (tokens[i] > 0) part.penalize(keys[i] as string, tokens[i])
+    for (const [i, part] of parts.entries()) {
+      const own = keys[i] as string
+      if (tokens[i] > 0) this.owned.placeOf(part, own).penalize(own, tokens[i])
+    }
     return numbersOfDecision(limiter.peek(key))
   }
 
@@ -128,8 +132,8 @@ export class OwnerSession {
     checkInteger('least', least, 1)
     checkInteger('part', part, 0)
     const own = policiesOf(policy)[part]
-    const service = parts[part]
-    if (own === undefined || service === undefined) return NOTHING
+    if (own === undefined || parts[part] === undefined) return NOTHING
+    const service = this.owned.placeOf(parts[part], key)
     const nowUs = this.owned.nowUs()
     const lease = leasedFrom(service, own, { key, want: Math.max(want, least), least }, leaseUs, nowUs)
     if (lease.booking !== undefined) this.holdings.addLease(id, lease.booking, { policy, part, flowsBack: isRate(own) }, nowUs)
@@ -160,12 +164,12 @@ export class OwnerSession {
   }
 
   private givenBack(key: Key, { charge, tokens, cost = tokens }: ReceivedOperation): readonly number[] {
-    const { limiter, parts, policy } = this.owned
+    const { limiter, policy } = this.owned
     if (this.holdings.isLease(charge)) {
       checkInteger('tokens', tokens, 1)
       checkInteger('cost', cost, tokens)
       const back = this.holdings.takeBack(charge, tokens, cost, policy)
-      if (back !== undefined) parts[back.part]?.giveBack(back.booking, back.tokens)
+      if (back !== undefined) this.owned.giveBackLease(back.part, back.booking, back.tokens)
       return []
     }
     const booking = this.holdings.booking(charge)
@@ -174,7 +178,8 @@ export class OwnerSession {
     const permit = this.holdings.permit(charge)
     this.holdings.drop(charge)
     if (permit !== undefined && tokens < booking.cost) this.holdings.addPermit(charge as number, permit, this.owned.nowUs())
-    return numbersOfDecision(limiter.giveBack(booking, Math.min(tokens, booking.cost)))
+    const at = limiter.movedTo?.(booking) ?? { service: limiter, booking }
+    return numbersOfDecision(at.service.giveBack(at.booking, Math.min(tokens, booking.cost)))
   }
 
   private released(id: unknown): boolean {

@@ -7,6 +7,8 @@ import { RegionBackends } from './region-backends.js'
 import { checkedRegion, type RegionOptions, type RegionSettings } from './region-options.js'
 import { shareOfRegion } from './region-share.js'
 
+const NO_SPLIT =
+  "need tooSmall: 'home': of levels that calls with and without a plan share, a region would decide some here and some at the home"
 const STORES = 'give redis(client), postgres(pool) or casStore(mine)'
 /** Overrides of a home may be so much older than `maxAge` while they are checked. */
 const OVERRIDES_BESIDE_MS = 10_000
@@ -27,8 +29,8 @@ export function region(given: RegionOptions): Store {
   at({ clock: preciseClock(), timeoutMs })
   return storeOf({
     name: `region ${name}`,
-    noPlans: 'of levels needs one store, such as redis(client): what a region holds is of one policy for each name',
     open: (use) => {
+      if (use.hasPlans && options.tooSmall === 'share') throw new PolicyError('OPTION_INVALID', 'policyFor', undefined, NO_SPLIT)
       const { local, home, store } = at(use)
       return {
         // A take may wait for the region's store and for the home.

@@ -19,8 +19,6 @@ export interface StoreKind {
   readonly name: string
   /** Options of a limiter that it cannot have, each with what to do instead. */
   readonly refused?: { readonly [option in keyof SharedOptions]?: string }
-  /** Why it cannot have `policyFor` of levels. */
-  readonly noPlans?: string
   open(use: StoreUse): OpenStore
 }
 
@@ -49,20 +47,17 @@ export function storeOf(kind: StoreKind): Store {
 }
 
 /** @throws {PolicyError} before anything is made. */
-function limiterOver({ name, refused = {}, noPlans, open }: StoreKind, policy: Policy, given: SharedOptions): SharedLimiter {
+function limiterOver({ name, refused = {}, open }: StoreKind, policy: Policy, given: SharedOptions): SharedLimiter {
   const own = checkedPolicy(policy, 'policy', 'createLimiter')
   const options = checkOptions(given, SHARED_OPTIONS, '{ store }', 'createLimiter() over a store')
   checkSharedOptions(options)
-  if (noPlans !== undefined && typeof options.policyFor === 'object') {
-    throw new PolicyError('OPTION_INVALID', 'policyFor', options.policyFor, noPlans)
-  }
   for (const [option, mend] of Object.entries(refused)) {
     const value = options[option as keyof SharedOptions]
     if (value !== undefined) throw new PolicyError('OPTION_INVALID', option, value, mend)
   }
   const { clock = preciseClock(), timeout, ...others } = options
   const timeoutMs = checkedTimeoutMs(timeout)
-  const opened: OpenStore = { ...UNSAID_OPEN, ...open({ clock, timeoutMs }) }
+  const opened: OpenStore = { ...UNSAID_OPEN, ...open({ clock, timeoutMs, hasPlans: typeof options.policyFor === 'object' }) }
   const whole = { ...others, clock, timeoutMs: opened.timeoutMs ?? timeoutMs }
   let id: string | undefined
   // Nothing random is made before it is needed: in Workers that is forbidden outside of requests.

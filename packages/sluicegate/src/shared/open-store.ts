@@ -16,6 +16,8 @@ export interface StoreUse {
   readonly clock: Clock
   /** How long a call may take. */
   readonly timeoutMs: number
+  /** Whether levels of it have plans: then it is opened under several policies of one name. */
+  readonly hasPlans?: boolean
   /** Whether the store holds the budgets of several regions, which lease from it for all of their processes. */
   readonly isHome?: boolean
 }

@@ -55,7 +55,7 @@ export function tieredShared(
     planFor: planned && ((key) => planned.of(key)),
     clock,
     make: policies === undefined ? make : undefined,
-    known: isKnownByName ? (policy, limiters) => ofName(policy, limiters) : undefined,
+    known: isKnownByName && plans === undefined ? (policy, limiters) => ofName(policy, limiters) : undefined,
     overridden: overrides && { map: overrides, make: (override) => make(override.policy, override), restored: [] },
     sum: (limiters) => sumOf(limiters as unknown as readonly SharedLimiter[]),
     shards: (limiters, n = 10) => {
