@@ -157,7 +157,7 @@ function configOf(policies: number, version: number, isMerged = false): string {
   const own = (i: number): string => (i === 0 ? `${1_000_000 + version}` : '1000000')
   const numbers = (i: number): string =>
     isMerged ? `{ <<: *api, limit: ${own(i)} }` : `{ algorithm: token-bucket, limit: ${own(i)}, window: 1s }`
-  const lines = Array.from({ length: policies - 1 }, (_, i) => `  p${i}: ${numbers(i)}\n`)
+  const lines = Array.from({ length: policies - 2 }, (_, i) => `  p${i}: ${numbers(i)}\n`)
   const tiers = `tiers: { small: { limit: 10 }, large: { limit: 20 } }, tier-file: ${TIER_FILE}`
   return [
     'policies:\n  api: &api { algorithm: token-bucket, limit: 10000000, window: 1s }\n',
