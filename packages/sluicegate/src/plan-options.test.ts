@@ -232,7 +232,10 @@ test('what is granted of a hold at a primary is charged where its key is when it
 test('a level of permits has no plans at a primary', async () => {
   const seats = levels({ org: fixedWindow({ limit: 10, window: '1m' }), seats: concurrency({ limit: 5, ttl: '1m' }) })
   const limiter = made(seats, { store: overPrimary(seats), policyFor: { seats: () => concurrency({ limit: 9, ttl: '1m' }) } })
-  await assert.rejects(async () => limiter.take(['acme', 'acme']), { code: 'POLICY_INVALID', message: /policyFor\.seats: is of concurrency/ })
+  await assert.rejects(async () => limiter.take(['acme', 'acme']), {
+    code: 'POLICY_INVALID',
+    message: /policyFor\.seats: is of concurrency/,
+  })
   limiter.close()
 })
 

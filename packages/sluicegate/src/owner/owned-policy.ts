@@ -127,7 +127,8 @@ export class OwnedPolicy {
     }
     const planned = policies.flatMap((level, i) => (plans[i] === null ? [] : [[level.name, planUnder(level, plans[i])] as const]))
     for (const [level, plan] of planned) {
-      if (holdsPermits(plan)) throw new PolicyError('POLICY_INVALID', `policyFor.${level}`, plan, 'is of concurrency, which has no plans here')
+      if (holdsPermits(plan))
+        throw new PolicyError('POLICY_INVALID', `policyFor.${level}`, plan, 'is of concurrency, which has no plans here')
     }
     return new Map(planned)
   }

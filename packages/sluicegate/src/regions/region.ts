@@ -8,7 +8,7 @@ import { checkedRegion, type RegionOptions, type RegionSettings } from './region
 import { shareOfRegion } from './region-share.js'
 
 const NO_SPLIT =
-  "need tooSmall: 'home': of levels that calls with and without a plan share, a region would decide some here and some at the home"
+  "of levels needs tooSmall: 'home': of those that calls with and without a plan share, a region would decide some here and some at the home"
 const STORES = 'give redis(client), postgres(pool) or casStore(mine)'
 /** Overrides of a home may be so much older than `maxAge` while they are checked. */
 const OVERRIDES_BESIDE_MS = 10_000
