@@ -3,6 +3,8 @@ import type { SoftLimitOptions } from './soft-limit-options.js'
 
 /** Puts a limiter behind a ledger. By `Symbol.for`, so that both forms of the package in one process know each other's ledgers. */
 export const RECORDED: unique symbol = Symbol.for('sluicegate.recorded')
+/** Whether a store has no policies but those that were given to it: what the library adds is kept in the process. */
+export const GIVEN_ONLY: unique symbol = Symbol.for('sluicegate.given-only')
 
 /** Where limiters write what they charge: what `createLedger` of `sluicegate/ledger` returns. */
 export interface Recording {

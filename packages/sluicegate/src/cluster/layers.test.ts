@@ -142,3 +142,23 @@ test('a primary that keeps no overrides says so to those who set one, and takes 
   assert.equal((await limiter.take('acme')).policy, 'own')
   await assert.rejects(limiter.overrides.set('acme', PRO), { code: 'OUTAGE', message: /give it overrides: true as well/ })
 })
+
+test('a process announces the soft limits that it sees reached, as a primary has no policies but its own', async (t) => {
+  const { mock } = t.mock.method(process, 'emitWarning', () => undefined)
+  const clock = manualClock(START_MS)
+  const { worker, parent } = channelPair()
+  serveLimiter(OWN, { clock }).serve(worker)
+  const seen: string[] = []
+  using limiter = createLimiter(OWN, {
+    store: primary({ process: parent }),
+    clock,
+    soft: ['50%'],
+    onSoft: ({ policy, key, threshold, used }) => seen.push(`${policy} ${key} ${threshold} ${used}`),
+  })
+  const taken = [await limiter.take('a', 10), await limiter.take('a', 10), await limiter.take('a', 10)]
+  assert.deepEqual(
+    taken.map(({ soft }) => soft),
+    [undefined, ['own'], ['own']],
+  )
+  assert.deepEqual([seen, mock.callCount()], [['own a 50% 20'], 0])
+})

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { type Admission, firstOver, Random, specOf } from 'sluicegate-testkit'
 import { channelPair, fleet, START_MS, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { createLimiter } from '../create-limiter.js'
-import { allOf, concurrency, type Decision, fixedWindow, manualClock, slidingLog, tokenBucket } from '../index.js'
+import { allOf, concurrency, type Decision, fixedWindow, levels, manualClock, slidingLog, tokenBucket } from '../index.js'
 import { primary } from './primary.js'
 import { serveLimiter } from './serve-limiter.js'
 
@@ -130,18 +130,39 @@ test('a larger cost is handed out whole or not at all, so that nothing is taken 
 test('callers who come before the first message of the primary share a lease, as those who come later do', async () => {
   for (const policy of [BOTH, allOf([TEAM], { name: 'one' })]) {
     const { limiter, pair } = fleet(policy)
-    const key = policy === BOTH ? KEYS : 't'
+    const key = policy === BOTH ? KEYS : { team: 't' }
     const taken = await Promise.all(Array.from({ length: 40 }, () => limiter.take(key)))
     assert.ok(taken.every(({ allowed, source }) => allowed && source === 'lease'))
     assert.deepEqual([requestsIn(pair.toPrimary, 'take'), requestsIn(pair.toPrimary, 'lease')], [0, policy.policies.length])
   }
 })
 
+test('keys by name may come before the first message, and the primary may have the levels in another order', async () => {
+  const { limiter, served } = fleet(levels({ team: TEAM, user: USER }, { name: 'both' }), {
+    served: createLimiter(BOTH, { clock: manualClock(START_MS) }),
+  })
+  const key = { team: 't', user: 'u' }
+  const early = limiter.take(key, 5)
+  key.team = 'changed since'
+  assert.equal((await early).allowed, true)
+  assert.deepEqual(
+    served.limiter.peek(['u', 't']).parts?.map(({ policy, remaining }) => [policy, remaining]),
+    [
+      ['user', 55],
+      ['team', 195],
+    ],
+  )
+  await assert.rejects(async () => fleet(BOTH).limiter.take({ team: 't' }), {
+    code: 'KEY_INVALID',
+    message: /one key for each of user, team/,
+  })
+})
+
 test('who comes before the first message waits for it no longer than for an answer, and then decides without', async () => {
   const clock = manualClock(START_MS)
   const { parent } = channelPair()
   const limiter = createLimiter(BOTH, { store: primary({ process: parent }), clock, timeout: 100, outage: 'open' })
-  const early = [limiter.take(KEYS), limiter.take(KEYS)]
+  const early = [limiter.take(KEYS), limiter.take({ team: 't', user: 'u' })]
   for (let ms = 0; ms < 200; ms += 10) {
     clock.advance(10)
     await turns()

@@ -3,7 +3,7 @@ import type { Awaitable, When } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { type Reservation, TAKE, uncharged } from '../decision/reservation.js'
 import { PolicyError, StoreError } from '../errors.js'
-import { type KeysByName, keysUnder } from '../key.js'
+import { isByName, type KeysByName, keysUnder, ownKey } from '../key.js'
 import type { Key } from '../limiter.js'
 import { checkOptions } from '../options/option-checks.js'
 import { LinkBackend } from '../owner/link-backend.js'
@@ -57,6 +57,7 @@ export function primary(options: PrimaryOptions = {}): Store {
   return storeOf({
     name: 'primary',
     refused: { mode: SAY_THERE, lease: SAY_THERE },
+    givenOnly: true,
     open: ({ clock, hasPlans }) => openedAt(channel, clock, hasPlans === true),
   })
 }
@@ -129,11 +130,11 @@ class ClusterLimiter extends BackedLimiter {
 
   /** Takes before the primary's terms wait for these, so that they share one lease. */
   override take(key: Key | KeysByName, cost = 1): Awaitable<Decision> {
-    return this.isGreeted ? super.take(key, cost) : this.onceGreeted(key, cost, () => super.take(key, cost), same)
+    return this.isGreeted ? super.take(key, cost) : this.onceGreeted(key, cost, (own) => super.take(own, cost), same)
   }
 
   override [TAKE](key: Key | KeysByName, cost = 1): Awaitable<Reservation<When>> {
-    return this.isGreeted ? super[TAKE](key, cost) : this.onceGreeted(key, cost, () => super[TAKE](key, cost), uncharged)
+    return this.isGreeted ? super[TAKE](key, cost) : this.onceGreeted(key, cost, (own) => super[TAKE](own, cost), uncharged)
   }
 
   /** Applies the primary's terms. Terms that are invalid change nothing. */
@@ -171,11 +172,13 @@ class ClusterLimiter extends BackedLimiter {
   private async onceGreeted<Taken>(
     given: Key | KeysByName,
     cost: number,
-    take: () => Awaitable<Taken>,
+    take: (own: Key | KeysByName) => Awaitable<Taken>,
     undecided: (decision: Decision) => Taken,
   ): Promise<Taken> {
     this.checkOpen()
-    const key = this.inOrder(given)
+    // The names stay: the primary may have the levels in another order.
+    const own = isByName(given) ? { ...given } : ownKey(given)
+    const key = this.inOrder(own)
     keysUnder(this.policy, key)
     const tokens = checkedCost(cost)
     this.greeting ??= this.guard.guarded('', () => this.heard)
@@ -186,7 +189,7 @@ class ClusterLimiter extends BackedLimiter {
       if (!(error instanceof StoreError)) throw error
       return undecided(this.record(key, tokens, this.now.fallback.takeWithout(key, tokens)))
     }
-    return take()
+    return take(own)
   }
 }
 

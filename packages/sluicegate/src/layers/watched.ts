@@ -5,7 +5,7 @@ import { withQueue } from '../queue/create-queue.js'
 import type { QueueOptions } from '../queue/queue-options.js'
 import { checkedSoftLimits } from '../soft-limit-options.js'
 import type { Clock } from '../time/clock.js'
-import { checkLedger, RECORDED, type WatchOptions } from '../watch-options.js'
+import { checkLedger, GIVEN_ONLY, RECORDED, type WatchOptions } from '../watch-options.js'
 import type { InnerLimiter } from './layer.js'
 import { withPromises } from './promised.js'
 import { SoftLimiter } from './soft-limiter.js'
@@ -32,8 +32,9 @@ export function watched<Made extends LimiterVerbs>(
   const { store, clock = defaultClock(limiter.policy), timeout, onSoft, ledger } = options
   if (ledger !== undefined) checkLedger(ledger)
   const limits = checkedSoftLimits(options, limiter.policy)
+  const isApart = store === undefined || (store as { readonly [GIVEN_ONLY]?: boolean })[GIVEN_ONLY] === true
   // In an outage nobody announces: what was seen is asked again.
-  const shared = { ...(store !== undefined && { store, mode: 'exact', outage: 'closed', ...(timeout !== undefined && { timeout }) }) }
+  const shared = { ...(!isApart && { store, mode: 'exact', outage: 'closed', ...(timeout !== undefined && { timeout }) }) }
   const once = (policy: Policy): LimiterVerbs => make(policy, { ...shared, clock } as never)
   const recorded = ledger === undefined ? limiter : (ledger[RECORDED](limiter) as Made)
   const soft = limits && new SoftLimiter(recorded as unknown as InnerLimiter, { limits, onSoft, clock, make: once })

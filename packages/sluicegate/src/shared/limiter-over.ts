@@ -4,6 +4,7 @@ import { checkedPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { storedNames } from '../policy/stored-name.js'
 import { preciseClock } from '../time/clock.js'
+import { GIVEN_ONLY } from '../watch-options.js'
 import { BackedLimiter, type BackedLimiterParts } from './backed-limiter.js'
 import { CallGuard, ONE_PLACE } from './calls/call-guard.js'
 import { layeredShared, type SharedMaker } from './layers/layered-shared.js'
@@ -19,6 +20,8 @@ export interface StoreKind {
   readonly name: string
   /** Options of a limiter that it cannot have, each with what to do instead. */
   readonly refused?: { readonly [option in keyof SharedOptions]?: string }
+  /** Whether it has no policies but those that were given to it elsewhere. */
+  readonly givenOnly?: boolean
   open(use: StoreUse): OpenStore
 }
 
@@ -41,9 +44,14 @@ const ADVICE = "raise lease in all processes, or use mode 'exact'"
  * 2. `layeredShared` calls `make` for the limiter's policy, and for each tier when that is needed, and puts the layers around them.
  * 3. `make` asks the opened store what it is under that policy (`PolicyStore`), and makes the {@link BackedLimiter} of it.
  */
-export function storeOf(kind: StoreKind): Store {
-  const { name, open } = kind
-  return { name, [OPEN]: open, [LIMITER]: (policy, options) => limiterOver(kind, policy, options as SharedOptions) }
+export function storeOf(kind: StoreKind): Store & { readonly [GIVEN_ONLY]: boolean } {
+  const { name, givenOnly = false, open } = kind
+  return {
+    name,
+    [GIVEN_ONLY]: givenOnly,
+    [OPEN]: open,
+    [LIMITER]: (policy, options) => limiterOver(kind, policy, options as SharedOptions),
+  }
 }
 
 /** @throws {PolicyError} before anything is made. */
