@@ -88,6 +88,13 @@ export function serveLimiter(limiter: Policy | ServableLimiter, options: ServeOp
     throw new PolicyError('OPTION_INVALID', 'cluster', cluster, 'must be the module node:cluster')
   }
   const given = isServable(limiter) ? limiter : undefined
+  // Accounts of overrides have tables of their own.
+  if (given !== undefined && overrides !== true) {
+    for (const [option, value] of Object.entries({ maxKeys: memory.maxKeys, onFull: memory.onFull })) {
+      if (value !== undefined)
+        throw new PolicyError('OPTION_INVALID', option, value, 'is of the limiter that is served: give it to createLimiter')
+    }
+  }
   const checked = checkedPolicy(given?.policy ?? limiter, 'policy', 'serveLimiter')
   const mostHorizonMs = mode === 'exact' ? 0 : horizonMs
   const served = new Served(checked, checked.name, mostHorizonMs, memory, given)

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { fleet, turns } from 'sluicegate-testkit/cluster/channel-pair.js'
 import { createLimiter, restoreLimiter } from '../create-limiter.js'
 import { manualClock, slidingLog, tokenBucket } from '../index.js'
+import { serveLimiter } from './serve-limiter.js'
 
 const POLICY = tokenBucket({ limit: 100, window: '1s', burst: 100, name: 'p' })
 
@@ -38,4 +39,12 @@ test('a limiter with layers is served by its verbs, one request each; so is a lo
   }
   const made = fleet(POLICY, { served: layered })
   assert.equal((await made.limiter.take('banned')).allowed, false)
+})
+
+test('the options of a table are refused beside a limiter that has its own', () => {
+  const limiter = createLimiter(POLICY)
+  for (const options of [{ maxKeys: 5 }, { onFull: 'deny' }] as const) {
+    assert.throws(() => serveLimiter(limiter, options), { code: 'OPTION_INVALID', message: /createLimiter/ })
+    serveLimiter(limiter, { ...options, overrides: true }).close()
+  }
 })

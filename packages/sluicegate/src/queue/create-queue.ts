@@ -2,7 +2,7 @@ import type { Awaitable } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import type { Key, KeysByName, WaitOptions } from '../limiter.js'
 import { onceInProcess } from '../once-in-process.js'
-import { asGiven } from '../options/option-checks.js'
+import { asGiven, checkLimiter } from '../options/option-checks.js'
 import type { Policy } from '../policy/policy.js'
 import { ShownLimiter } from '../shown.js'
 import { type Clock, clockHandle, preciseClock } from '../time/clock.js'
@@ -27,6 +27,7 @@ import type { QueueVerbs, WorkQueue } from './work-queue.js'
  * const page = await queue.run('example.org', () => fetch('https://example.org/'), { priority: 1 })
  */
 export function createQueue(limiter: QueueLimiter, options: OwnQueueOptions = {}): WorkQueue {
+  checkLimiter('limiter', limiter)
   const { clock = clocks.get(limiter) ?? preciseClock(), ...others } = asGiven(options, CLOCK)
   // A step of the wall clock says nothing of how long a job runs or waits.
   const even = clockHandle(clock).kind === 'wall' ? preciseClock() : clock

@@ -414,6 +414,10 @@ test('misuse rejects and says what to do', async () => {
   await rejects(limiter.run('key', quick('a'), { timeoutMs: 5 } as never), 'OPTION_UNKNOWN', /timeout/)
   assert.throws(() => createQueue(createLimiter(tokenBucket({ limit: 1, window: 1 })), { concurrency: 0 }), PolicyError)
   assert.throws(() => createQueue(limiter, { overflow: 'leak' as never }), /drop-oldest/)
+  assert.throws(() => createQueue(tokenBucket({ limit: 1, window: '1s' }) as never), {
+    code: 'OPTION_INVALID',
+    message: /^limiter: .*createLimiter/,
+  })
 })
 
 test('a job may add jobs, pause the queue and close it', async () => {
