@@ -279,6 +279,26 @@ test('what changes several keys changes each of them once, also where one is hel
   }
 })
 
+test('what was reserved before work has opened comes back while that is open', async () => {
+  for (const make of [fixedWindow, tokenBucket]) {
+    const one = make({ limit: 1_000, window: '30d', name: 'reserved before' })
+    const both = levels(
+      { org: make({ limit: 3_000, window: '30d' }), user: make({ limit: 1_000, window: '30d' }) },
+      { name: 'reserved before' },
+    )
+    for (const policy of [one, both]) {
+      using limiter = over(policy, {}, pool)
+      const key = policy === one ? make.name : [`${make.name} org`, `${make.name} user`]
+      const [settled, cancelled] = [await limiter.reserve(key, 300, { maxWait: 0 }), await limiter.reserve(key, 200, { maxWait: 0 })]
+      const work = await limiter.open(key, { expect: 100 })
+      assert.equal((await settled.settle(120)).remaining, 580)
+      assert.equal((await cancelled.cancel()).remaining, 780)
+      await work.close(0)
+      assert.equal((await limiter.peek(key)).remaining, 880)
+    }
+  }
+})
+
 test('takes of one user race for the budget of their tenant, by several processes, and all or nothing is charged', async () => {
   const tenant = fixedWindow({ limit: 50, window: '30d', name: 'tenant' })
   const user = tokenBucket({ limit: 4, window: '30d', name: 'user' })

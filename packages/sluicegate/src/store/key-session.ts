@@ -369,13 +369,21 @@ export class KeySession {
     this.limiter.giveBack(booking, tokens)
   }
 
-  /** Of what any process charged at a time: `tokens` of `cost`. */
+  /** Of what any process charged at a time: `tokens` of `cost` of each policy. */
   giveBackOf(atUs: number, cost: number, tokens: number): void {
-    const [own] = this.parts as readonly [MemoryLimiter]
-    const decision = own.peek(ONE_KEY)
-    const { generation } = own.decisions
-    const charged = { key: ONE_KEY, cost, bookedUs: atUs, atUs, allowed: true, maybeSooner: false, debt: 0, decision, generation }
-    own.giveBack({ ...charged, ...hashed(own) }, tokens)
+    for (const part of this.parts) {
+      const decision = part.peek(ONE_KEY)
+      const { generation } = part.decisions
+      const charged = { key: ONE_KEY, cost, bookedUs: atUs, atUs, allowed: true, maybeSooner: false, debt: 0, decision, generation }
+      part.giveBack({ ...charged, ...hashed(part) }, tokens)
+    }
+  }
+
+  /** The same with an answer. What is for a later time stays: others may have booked behind it. */
+  givenBackOf(atUs: number, cost: number, tokens: number): SessionResult {
+    const isDue = atUs <= this.clock.us
+    if (isDue) this.giveBackOf(atUs, cost, tokens)
+    return { answer: { done: isDue, decision: this.beside(1) } }
   }
 
   /** Whether what was charged for `us` would be spent in a later window when the store's clock reads `atUs`. */

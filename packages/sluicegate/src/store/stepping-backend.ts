@@ -1,7 +1,7 @@
 import type { Grant } from '../lease/grant.js'
 import type { Policy } from '../policy/policy.js'
 import { storedNames } from '../policy/stored-name.js'
-import type { Answer, Backend, CallerSignal, LeaseRequest, Operation } from '../shared/backend.js'
+import { type Answer, type Backend, type CallerSignal, isGranted, type LeaseRequest, type Operation } from '../shared/backend.js'
 import { encodingsOf } from '../shared/steps/policy-encoding.js'
 import { StepBackend } from '../shared/steps/step-backend.js'
 import type { StoreLanes } from './store-lanes.js'
@@ -42,8 +42,11 @@ class SteppingBackend implements Backend {
     // What was swapped goes back the same way.
     if (operation.verb === 'giveBack' && this.swaps.hasCharged(operation.charge)) return this.swaps.execute(operation, signal)
     return this.steps.execute(operation, signal).catch((error) => {
-      if (error instanceof NoSteps) return this.swaps.execute(operation, signal)
-      throw error
+      if (!(error instanceof NoSteps)) throw error
+      // A step has reserved it before something was held of the key.
+      if (operation.verb === 'giveBack' && !isGranted(operation.charge))
+        return this.swaps.giveBackReserved(operation.charge, operation.tokens)
+      return this.swaps.execute(operation, signal)
     })
   }
 

@@ -17,6 +17,7 @@ import {
   type LeaseRequest,
   newOperationId,
   type Operation,
+  type Reserved,
 } from '../shared/backend.js'
 import { KeptById } from '../shared/kept-by-id.js'
 import type { Work } from './key-lane.js'
@@ -94,6 +95,17 @@ export class SwapBackend implements Backend {
       isReset: operation.verb === 'reset',
       run: (session, undo) => (undo === undefined ? session.run(operation, charge) : session.runAgain(operation, charge, undo)),
       answer: (result, nowUs, atUs, order) => this.answered(operation, result, nowUs, atUs, order),
+    })
+  }
+
+  /** What a step has reserved, for a time that has come. */
+  giveBackReserved(charge: Reserved, tokens: number): Promise<Answer> {
+    if (this.next !== undefined) return this.next.giveBackReserved(charge, tokens)
+    const { key, cost, order, waitUs } = charge
+    return this.inLane(this.keysOf(key), this.sessionOf(undefined), {
+      signal: undefined,
+      run: (session) => session.givenBackOf(order + waitUs, cost, tokens),
+      answer: ({ answer }) => answer,
     })
   }
 
