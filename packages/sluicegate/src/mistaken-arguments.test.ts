@@ -185,6 +185,13 @@ test('an option of the limiter, or of its queue, that middleware or another func
     said((each) => checkedRunOptions(each, {} as never), { concurrency: 4 }),
     queued,
   )
+  // By its name of now.
+  const given = said((each) => createLimiter(policy, each), { localShare: 0.5 })
+  assert.match(given, /give it to createLimiter\(policy, \{ store, share \}\)/)
+  assert.match(
+    said((each) => createLimiter(policy, each), { maxQueuedPerKey: 4 }),
+    /give it to createQueue\(limiter, \{ maxWaitingPerKey \}\)/,
+  )
 })
 
 test('a key reader that was not called says so to the first request', async () => {

@@ -248,6 +248,7 @@ test('what plans cannot be is said at once, with what to do', async () => {
     [OWN, { policyFor: { squad: () => PRO } }, /policyFor\.squad: must be one of org, team, key/],
     [OWN, { policyFor: { team: PRO } }, /policyFor\.team: must be a function of a key/],
     [OWN, { policyFor: [] }, /policyFor: must be functions by level, such as/],
+    [OWN, { policyFor: new Map([['team', () => PRO]]) }, /policyFor: must be functions by level, such as/],
     [OWN, { plans: policyFor }, /plans: .* did you mean policyFor\?/],
     [OWN, { policyFor, policies: [PRO] }, /policies: is for single keys/],
     [OWN, { policyFor, overrides: true }, /overrides: is for single keys/],

@@ -41,7 +41,7 @@ export function checkedPlans({ policyFor, ...options }: BesidePlans, own: Policy
   if (levels === undefined) {
     throw new PolicyError('OPTION_INVALID', 'policyFor', policyFor, `${NO_FUNCTION}: functions by level are for levels({ ... })`)
   }
-  if (Array.isArray(policyFor)) {
+  if (Array.isArray(policyFor) || policyFor instanceof Map) {
     throw new PolicyError('OPTION_INVALID', 'policyFor', policyFor, `must be functions by level, such as { ${levels[0]}: (key) => plan }`)
   }
   for (const [level, plan] of Object.entries(policyFor)) {

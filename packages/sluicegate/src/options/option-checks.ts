@@ -160,12 +160,12 @@ export function unknownOption({ option, value, known, of, mend = hintFor(option,
 }
 
 function hintFor(option: string, known: readonly string[]): string | undefined {
-  const owner = OWNERS.find(([names]) => names.includes(option))?.[1]
-  if (owner !== undefined) return `give it to ${owner.replace('$', option)}`
+  const name = Object.hasOwn(RENAMED, option) ? (RENAMED[option] as string) : option
+  if (name !== option && known.includes(name)) return `did you mean ${name}?`
+  const owner = OWNERS.find(([names]) => names.includes(name))?.[1]
+  if (owner !== undefined) return `give it to ${owner.replace('$', name)}`
   if (Object.hasOwn(INSTEAD, option)) return INSTEAD[option]
-  if (AUTOMATIC.includes(option)) return 'leave it out, it is automatic'
-  const renamed = Object.hasOwn(RENAMED, option) ? RENAMED[option] : undefined
-  return renamed !== undefined && known.includes(renamed) ? `did you mean ${renamed}?` : undefined
+  return AUTOMATIC.includes(option) ? 'leave it out, it is automatic' : undefined
 }
 
 /** The most similar of several names, with at most two differing letters, and fewer than half of them; undefined if there is none. */
