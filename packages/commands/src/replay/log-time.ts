@@ -20,8 +20,20 @@ const ISO = /^\d{4}([-/])\d{2}\1\d{2}[T ]\d{2}:\d{2}/
 /** RFC 9110, section 5.6.7. */
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 
-/** Unix milliseconds of a text in any form that access logs use; NaN for any other. */
+/** No clock of a limiter goes further, in milliseconds. */
+const FURTHEST_MS = 9e12
+
+/** Unix milliseconds of a text in any form that access logs use, up to the year 2255; NaN for any other. */
 export function timeOf(text: string): number {
+  return withinClock(anyTimeOf(text))
+}
+
+/** One line with a time out of reach is to end no reading of a log. */
+function withinClock(timeMs: number): number {
+  return Math.abs(timeMs) <= FURTHEST_MS ? timeMs : Number.NaN
+}
+
+function anyTimeOf(text: string): number {
   const common = COMMON_TIME.exec(text)
   if (common !== null) {
     const [, day, month, year, hour, minute, second, fraction = '', sign, zoneHours = 0, zoneMinutes = 0] = common
@@ -31,13 +43,17 @@ export function timeOf(text: string): number {
     const localMs = Date.UTC(Number(year), monthIndex, Number(day), Number(hour), Number(minute), Number(second))
     return localMs + Number(`0.${fraction}0`) * 1_000 - (sign === '-' ? -zoneMs : zoneMs)
   }
-  if (UNIX.test(text)) return unixMs(Number(text))
+  if (UNIX.test(text)) return anyUnixMs(Number(text))
   if (HTTP_DATE.test(text)) return Date.parse(text)
   return ISO.test(text) ? isoTime(text) : Number.NaN
 }
 
-/** A number of seconds, milliseconds, microseconds or nanoseconds, since 1973; NaN for any other. */
+/** A number of seconds, milliseconds, microseconds or nanoseconds, from 1973 to 2255; NaN for any other. */
 export function unixMs(time: number): number {
+  return withinClock(anyUnixMs(time))
+}
+
+function anyUnixMs(time: number): number {
   if (time >= 1e8 && time < 1e11) return time * 1_000
   if (time < 1e14) return time >= 1e11 ? time : Number.NaN
   return time < 1e17 ? time / 1e3 : time < 1e20 ? time / 1e6 : Number.NaN

@@ -182,6 +182,18 @@ describe('what a replay counts', () => {
     assert.deepEqual([result.lateLines, result.latestByMs, result.candidates[0]?.denied], [1, 60_000, 2])
   })
 
+  test('lines of a year that no clock reaches, and no others', () => {
+    const yaml = 'policies: { own: { algorithm: gcra, limit: 1, window: 1s } }'
+    const lines = ['01/Jan/9999:00:00:00 +0000', '01/Jan/2256:00:00:00 +0000', '01/Jan/2255:00:00:00 +0000']
+    for (const [i, time] of ['9999-01-01T00:00:00Z', 99_999_999_999_999].entries()) {
+      const log = [time, '2026-10-10T00:00:00Z'].map((each) => `${JSON.stringify({ time: each, remote_addr: 'a' })}\n`)
+      const { result } = replayed([yaml], Buffer.from(log.join('')))
+      assert.deepEqual([result.lines, result.unreadableLines], [2, 1], String(i))
+    }
+    const { result } = replayed([yaml], Buffer.from(lines.map((time) => `a - - [${time}] "GET / HTTP/1.1" 200 1\n`).join('')))
+    assert.deepEqual([result.lines, result.unreadableLines, result.lastTime], [3, 2, '2255-01-01T00:00:00.000Z'])
+  })
+
   test('unreadable lines, and requests that a rule does not count or that have no key', () => {
     const lines = [
       'broken',
