@@ -17,18 +17,25 @@ const MOST_KEYS = 256
  */
 const LEARNED_QUANTILE = 0.99
 
-/** Costs of late in fixed memory: counts by size, each size a fixed ratio above the one before (DDSketch, Masson, Rim and Lee, VLDB 2019). */
+/** Buckets beside those that costs fell into for which there is room, too. */
+const MARGIN = 16
+
+/** Costs of late in bounded memory: counts by size, each size a fixed ratio above the one before (DDSketch, Masson, Rim and Lee, VLDB 2019). */
 class CostSketch {
   count = 0
   /** Turns that it stays. */
   chances = 0
-  private readonly counts = new Float32Array(BUCKETS)
+  /** From this bucket on. */
+  private from = 0
+  private counts = new Float32Array(0)
   private known: number | undefined
   /** Costs since it was found out. */
   private news = 0
 
   add(cost: number): void {
-    const i = bucketOf(cost)
+    const bucket = bucketOf(cost)
+    this.reach(bucket)
+    const i = bucket - this.from
     this.counts[i] = (this.counts[i] as number) + 1
     if (++this.count >= MOST_COUNTED) this.fade()
     if (this.count < MOST_AT_ONCE || ++this.news >= MOST_AT_ONCE) {
@@ -42,17 +49,29 @@ class CostSketch {
     if (this.known !== undefined) return this.known
     let left = LEARNED_QUANTILE * this.count
     let i = 0
-    for (; i < BUCKETS - 1; i++) {
+    for (; i < this.counts.length - 1; i++) {
       left -= this.counts[i] as number
       if (left <= 0) break
     }
-    this.known = Math.max(1, Math.round((2 * STEP ** i) / (STEP + 1)))
+    this.known = Math.max(1, Math.round((2 * STEP ** (this.from + i)) / (STEP + 1)))
     return this.known
+  }
+
+  /** Costs of one kind of work fall into few of all buckets. */
+  private reach(bucket: number): void {
+    const { from, counts } = this
+    const end = from + counts.length
+    if (bucket >= from && bucket < end) return
+    const first = counts.length === 0 || bucket < from ? Math.max(0, bucket - MARGIN) : from
+    const last = bucket < end ? end : Math.min(BUCKETS, bucket + MARGIN + 1)
+    this.counts = new Float32Array(last - first)
+    this.counts.set(counts, counts.length === 0 ? 0 : from - first)
+    this.from = first
   }
 
   private fade(): void {
     this.count = 0
-    for (let i = 0; i < BUCKETS; i++) this.count += this.counts[i] = (this.counts[i] as number) / 2
+    for (let i = 0; i < this.counts.length; i++) this.count += this.counts[i] = (this.counts[i] as number) / 2
   }
 }
 
