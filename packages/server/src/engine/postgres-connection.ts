@@ -167,7 +167,7 @@ const PASSING = /^(?:53300|55P03|40\d{3}|57014)$/
 const MENDS: readonly (readonly [code: RegExp, mend: (option: string) => string])[] = [
   [/^28/, (option) => `give user and password in ${option}.url, and let the server accept them (pg_hba.conf)`],
   [/^3D000$/, (option) => `give the name of the database in ${option}.url`],
-  [/^53300$/, () => 'it has no connection left: raise max_connections, or lower connections'],
+  [/^53300$/, () => 'no connection is left: raise max_connections or the CONNECTION LIMIT of its role, or lower connections'],
 ]
 
 /** What a server answered as a refusal, with what to do; other errors, such as a lost connection, as they are. */

@@ -17,7 +17,7 @@ const MENDS: readonly (readonly [codes: RegExp, mend: (table: string) => string]
   [/^42501$/, (table) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${table}, USAGE of its schema, and what else the server names`],
   [/^53100$/, () => 'its disk is full: make room'],
   [/^53200$/, () => 'its memory is full: give it more, or lower work_mem or max_connections'],
-  [/^53300$/, () => 'raise max_connections, or lower the connections of pools'],
+  [/^53300$/, () => 'raise max_connections, or the CONNECTION LIMIT of the role or database, or lower the connections of pools'],
   [/^57P03$/, () => 'it starts or ends: if that lasts, see its log'],
 ]
 /** Of `0A000`, which a changed statement has too: the function of the server that refuses to read an unlogged table on a standby. */
