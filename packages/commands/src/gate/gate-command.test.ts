@@ -9,7 +9,6 @@ import { describe, type TestContext, test } from 'node:test'
 import { everyNth, longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { atOnce, runService } from 'sluicegate-testkit/service/running-service.js'
 import { ended, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
-import { RecordTime } from './record-time.js'
 
 function folder(t: TestContext): string {
   const path = mkdtempSync(join(tmpdir(), 'sluicegate-gate-'))
@@ -84,6 +83,23 @@ describe('a log that has ended', () => {
     const summary = events.at(-1) as unknown as Record<string, unknown>
     assert.deepEqual([summary.event, summary.lines, summary.unreadable, summary.written], ['summary', 46, 1, 0])
     for (const name of ['map', 'deny', 'ran']) assert.ok(!existsSync(join(at, name)), name)
+  })
+
+  test('a line of a wild time, and times ahead of now, block no honest client', async (t) => {
+    const at = folder(t)
+    // Times without a zone that the machine has ahead of UTC, and such that are long past.
+    for (const startMs of [Date.now() + 7_000_000, Date.now() - 7_000_000]) {
+      const honest = Array.from({ length: 600 }, (_, i) => lines('192.0.2.7', 1, new Date(startMs + i * 1_000)))
+      const wild = lines('192.0.2.9', 1, new Date(Date.UTC(2200, 0)))
+      const attack = lines('192.0.2.8', 90, new Date(startMs + 599_000))
+      writeFileSync(join(at, 'log'), honest.toSpliced(300, 0, wild).join('') + attack)
+      const args = ['--once', '--window', '1m', '--block', '80 for 12h', '--deny-list', join(at, 'deny'), '--json']
+      const { code, out, err } = await ended(sluicegate(t, 'gate', '--follow', join(at, 'log'), ...args))
+      assert.equal(code, 0, err)
+      assert.equal(textOf(join(at, 'deny')), '192.0.2.8\n')
+      const summary = eventsIn(out).at(-1) as unknown as { wild: number; stats: { records: number; late: number } }
+      assert.deepEqual([summary.wild, summary.stats.records, summary.stats.late], [1, 691, 0])
+    }
   })
 
   longTest('a cost is read from the line, and other requests are left out', async (t) => {
@@ -365,43 +381,3 @@ longTest(
     assert.ok(!stdout.includes('192.0.2.1"'), 'what was there before is not read')
   },
 )
-
-const START = 1_000_000_000
-const WINDOW_MS = 10_000
-
-test('times that pass evenly, or are a little late, stay as they are', () => {
-  const time = new RecordTime(WINDOW_MS, () => START + 1e9)
-  for (const ms of [0, 5, 3, 900, -9_000, 901]) assert.equal(time.of(START + ms), START + ms)
-})
-
-test('after a step back of the clock that wrote them, times go on from the latest, and return when they are ahead of now', () => {
-  let nowMs = START
-  const time = new RecordTime(WINDOW_MS, () => nowMs)
-  assert.equal(time.of(START), START)
-  const hourMs = 3_600_000
-  const counted = Array.from({ length: 300 }, (_, i) => {
-    nowMs = START + i
-    return time.of(START - hourMs + i)
-  })
-  // A hundred records show the step; the others are in the window again.
-  assert.equal(counted.filter((ms) => ms < START - WINDOW_MS).length, 99)
-  for (const ms of counted.slice(100)) assert.ok(ms >= START && ms <= nowMs)
-  // The clock is set right.
-  nowMs = START + 1_000
-  assert.equal(time.of(START + 1_000), START + 1_000)
-  assert.equal(time.of(START + 900), START + 900)
-})
-
-test('a time ahead of now is now, and lets later records keep their times', () => {
-  const time = new RecordTime(WINDOW_MS, () => START)
-  assert.equal(time.of(START + 1e9), START)
-  assert.equal(time.of(START - 50), START - 50)
-})
-
-test('a few records from before the window do not move the others', () => {
-  const time = new RecordTime(WINDOW_MS, () => START + 1e9)
-  for (let i = 0; i < 1_000; i++) {
-    assert.equal(time.of(START + i), START + i)
-    if (i % 2 === 0) assert.equal(time.of(START - 60_000), START - 60_000)
-  }
-})

@@ -46,6 +46,8 @@ export interface GateSummary {
   readonly lines: number
   readonly unreadable: number
   readonly withoutKey: number
+  /** Records whose time is far from that of the others around them. */
+  readonly wild: number
   /** Between the newest record and now. */
   readonly behindMs: number | null
   readonly stats: ReturnType<Gate['stats']>
@@ -66,13 +68,14 @@ export function changeText({ key, verdict, before, count, timeMs, untilMs }: Ver
 
 /** A summary as text that fits the screen. */
 export function summaryText(summary: GateSummary, { columns = 100, isTTY = false }: GateScreen): string {
-  const { stats, top, verdicts, lines, unreadable, withoutKey, recordsPerSecond, behindMs, written, failed, leftOut } = summary
+  const { stats, top, verdicts, lines, unreadable, withoutKey, wild, recordsPerSecond, behindMs, written, failed, leftOut } = summary
   const number = (value: number): string => value.toLocaleString('en')
   const rows = [
     `Sluicegate gate  ${summary.time}`,
     `${number(lines)} lines, ${number(recordsPerSecond)} records a second${behindMs === null ? '' : `, ${number(behindMs)} ms behind`}`,
     `${number(stats.total)} in the window, margin of counts ${number(stats.margin)} (bound ${number(Math.ceil(stats.epsilon * stats.total))})`,
     `left out: ${number(unreadable)} unreadable, ${number(withoutKey)} without key or cost, ${number(stats.late)} from before the window`,
+    ...(wild > 0 ? [`${number(wild)} records have a time far from that of the others around them`] : []),
     `outputs: ${number(written)} written, ${number(failed)} failed, ${number(leftOut)} keys cannot be written`,
     '',
     `verdicts: ${number(stats.verdicts)} in force, ${number(stats.refused)} refused for want of room`,

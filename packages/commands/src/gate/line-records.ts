@@ -1,11 +1,11 @@
 import type { GateRecord } from 'sluicegate/gate'
 import { FieldLines } from '../replay/field-lines.js'
 import type { OnLine } from '../replay/line-splitter.js'
+import { LogClock, type LogClockOptions } from '../replay/log-clock.js'
 import type { LineTemplate } from '../replay/log-reader.js'
 import { guessFormat, type LogReader, logReader } from '../replay/log-reader.js'
 import type { KeyTemplate, RequestFilter } from '../replay/request-rule.js'
 import { UsageError } from '../terminal/usage-error.js'
-import { RecordTime } from './record-time.js'
 
 /** The user is asked for the format after this number of lines. */
 const LINES_TO_GUESS_FROM = 100
@@ -13,6 +13,18 @@ const LINES_TO_GUESS_FROM = 100
 const LINES_TO_A_GUESS = 7
 /** The most that a gate counts for one record. */
 const MOST_COST = 2 ** 32 - 1
+
+/** How late records may be, and the time that none is ahead of. */
+export type RecordTimes = Pick<LogClockOptions<GateRecord>, 'lateMs' | 'nowMs'>
+
+/** The times of records for a gate, which leaves out what is from before its window. */
+export function recordClock(times: RecordTimes, onRecord: (record: GateRecord) => void): LogClock<GateRecord> {
+  return new LogClock<GateRecord>({
+    ...times,
+    copyOf: (record) => record,
+    onItem: (record, timeMs, ownMs) => onRecord({ ...record, timeMs: Math.min(timeMs, ownMs) }),
+  })
+}
 
 /** What is read from a line. */
 export interface LineRule {
@@ -44,8 +56,7 @@ export class LineRecords {
   /** For {@link LineSplitter}. */
   readonly onLine: OnLine
   readonly #rule: LineRule
-  readonly #time: RecordTime
-  readonly #onRecord: (record: GateRecord) => void
+  readonly #clock: LogClock<GateRecord>
   readonly #onNotice: (text: string) => void
   readonly #fields = new FieldLines()
   /** Whether it was said that a column is missing. */
@@ -53,14 +64,28 @@ export class LineRecords {
   #reader: LogReader | undefined
 
   /** @throws {UsageError} for a format without a time, or without a variable that is needed. */
-  constructor(rule: LineRule, windowMs: number, onRecord: (record: GateRecord) => void, onNotice: (text: string) => void) {
+  constructor(rule: LineRule, times: RecordTimes, onRecord: (record: GateRecord) => void, onNotice: (text: string) => void) {
     this.#rule = rule
-    this.#time = new RecordTime(windowMs)
-    this.#onRecord = onRecord
+    this.#clock = recordClock(times, onRecord)
     this.#onNotice = onNotice
     this.onLine = (bytes, start, end) => this.#read(bytes, start, end)
     // A format that lacks something is a fault before the first line.
     if (rule.format !== undefined) this.#readerOf(rule.format)
+  }
+
+  /** Records of a wild time. */
+  get wild(): number {
+    return this.#clock.wild
+  }
+
+  /** What was there has been read: no record waits for others any longer. */
+  settle(): void {
+    this.#clock.settle()
+  }
+
+  /** The log has ended. */
+  end(): void {
+    this.#clock.end()
   }
 
   #read(bytes: Buffer, start: number, end: number): void {
@@ -89,7 +114,7 @@ export class LineRecords {
       return
     }
     counts.keyed++
-    this.#onRecord({ key, cost, timeMs: this.#time.of(record.timeMs) })
+    this.#clock.add({ key, cost }, record.timeMs)
   }
 
   #guess(bytes: Buffer, start: number, end: number): LogReader | undefined {

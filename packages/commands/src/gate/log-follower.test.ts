@@ -69,16 +69,18 @@ test('columns that lines of the log name are read; a missing one is said, and en
   const keys: string[] = []
   const notices: string[] = []
   const rule = { format: undefined, time: undefined, key: new KeyTemplate('$remote_addr'), filter: undefined, cost: undefined }
-  const { onLine, counts } = new LineRecords(
+  const log = new LineRecords(
     rule,
-    10_000,
+    { lateMs: 10_000 },
     ({ key }) => keys.push(key),
     (text) => notices.push(text),
   )
-  const give = (line: string): void => onLine(Buffer.from(line), 0, line.length)
+  const give = (line: string): void => log.onLine(Buffer.from(line), 0, line.length)
   for (const line of ['#Version: 1.0', '#Fields: date time c-ip', '2026-10-10 13:55:36 192.0.2.7', '2026-10-10 13:55:37 192.0.2.8'])
     give(line)
   for (const line of ['#Fields: date time cs-method', '2026-10-10 13:55:38 GET', '2026-10-10 13:55:39 GET']) give(line)
+  log.end()
+  const { counts } = log
   assert.deepEqual([keys, counts.lines, counts.unreadable, notices.length], [['192.0.2.7', '192.0.2.8'], 4, 2, 1])
   assert.match(notices[0] ?? '', /the format has no \$remote_addr; it has \$date, \$time, \$request_method/)
 })
@@ -180,7 +182,7 @@ test('of a log that no format reads one line in many is looked at, and it is rea
   const notices: string[] = []
   const log = new LineRecords(
     rule,
-    10_000,
+    { lateMs: 10_000 },
     () => records++,
     (text) => notices.push(text),
   )
@@ -193,6 +195,7 @@ test('of a log that no format reads one line in many is looked at, and it is rea
     write('192.0.2.7 - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 5', 1)
     write('2024-11-18 16:55:37,123 INFO nothing that a server wrote', 1)
   }
+  log.end()
   assert.ok(records > 50 && records < 200, `${records} of 200 were read`)
   assert.equal(log.counts.unreadable, 500 - records)
   assert.deepEqual(notices, ['none of 100 lines can be read: give the format with --format'])

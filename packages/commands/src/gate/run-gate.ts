@@ -7,7 +7,7 @@ import { LineOutput } from '../terminal/line-output.js'
 import { checkOutput, outputFailed, printable, printableJson, UsageError, whenOutputFails } from '../terminal/usage-error.js'
 import { type GateFlags, gateOptionsOf, integerOf, lineRuleOf, spanOf, tokenIn } from './gate-flags.js'
 import { changeText, type GateScreen, type GateSummary, summaryText } from './gate-screen.js'
-import { LineRecords } from './line-records.js'
+import { LineRecords, type RecordTimes } from './line-records.js'
 import { LogFollower } from './log-follower.js'
 import type { StreamFollower } from './stream-follower.js'
 import { VerdictCalls } from './verdict-calls.js'
@@ -70,7 +70,9 @@ class GateRun {
     this.#screen = screen
     this.#intervalMs = spanOf('--interval', flags.interval)
     const options = gateOptionsOf(flags)
-    this.#gate = gateOf({ ...options, topKeys: TOP_KEYS * 10, onVerdict: (change) => this.#show(change) })
+    // A log that has ended has its own time, wherever its zone puts it.
+    const clock = flags.once === true && { clock: { nowMs: () => Math.max(wallMs(), this.#newestMs || 0) } }
+    this.#gate = gateOf({ ...options, ...clock, topKeys: TOP_KEYS * 10, onVerdict: (change) => this.#show(change) })
     this.#outputs = outputsOf(flags, token, (text) => this.#notice(text))
     this.#windowMs = options.window as number
     this.#addLogs()
@@ -138,8 +140,9 @@ class GateRun {
     if ((stream === undefined) !== (redis === undefined)) throw new UsageError('a stream needs both --redis URL and --stream NAME')
     const rule = lineRuleOf(this.#flags)
     const onNotice = (text: string): void => this.#notice(text)
+    const times = this.#times()
     for (const file of new Set(follow)) {
-      const lines = new LineRecords(rule, this.#windowMs, (record) => this.#record(record), onNotice)
+      const lines = new LineRecords(rule, times, (record) => this.#record(record), onNotice)
       const follower = new LogFollower({
         file,
         fromStart: fromStart || once === true,
@@ -150,8 +153,21 @@ class GateRun {
       })
       this.#lines.push(lines)
       this.#followers.push(follower)
-      this.#sources.push(follower)
+      this.#sources.push({
+        open: () => follower.open(),
+        poll: () => follower.poll().finally(() => lines.settle()),
+        end: () => {
+          follower.end()
+          lines.end()
+        },
+        close: () => follower.close(),
+      })
     }
+  }
+
+  /** A record that has just been written is not ahead of now. */
+  #times(): RecordTimes {
+    return { lateMs: this.#windowMs, nowMs: this.#flags.once === true ? undefined : wallMs }
   }
 
   /** The client of Redis takes longer to load than the rest of the command. */
@@ -163,7 +179,7 @@ class GateRun {
       url: redis,
       stream,
       fromStart: fromStart || once === true,
-      windowMs: this.#windowMs,
+      times: this.#times(),
       ipv6Subnet: subnetOf(this.#flags.ipv6Subnet),
       onRecord: (record) => this.#record(record),
       onNotice: (text) => this.#notice(text),
@@ -172,7 +188,7 @@ class GateRun {
     this.#sources.push({
       open: () => follower.open(),
       poll: () => follower.poll(),
-      end: () => undefined,
+      end: () => follower.end(),
       close: async () => follower.close(),
     })
   }
@@ -196,7 +212,7 @@ class GateRun {
   #checkTimes(): void {
     const isNew = this.#newestMs !== this.#settledMs
     this.#settledMs = this.#newestMs
-    const behindMs = performance.timeOrigin + performance.now() - this.#newestMs
+    const behindMs = wallMs() - this.#newestMs
     if (!this.#isFollowing || !isNew || this.#wasBehind || !(behindMs > this.#windowMs + LATE_MS)) return
     this.#wasBehind = true
     this.#notice(`new records are ${Math.round(behindMs / 1_000)} s behind the clock: do the times of the log have the right zone?`)
@@ -237,7 +253,8 @@ class GateRun {
       lines: this.#sum(({ counts }) => counts.lines) + (this.#stream?.entries ?? 0),
       unreadable: this.#sum(({ counts }) => counts.unreadable) + this.#tooLong() + (this.#stream?.unreadable ?? 0),
       withoutKey: this.#sum(({ counts }) => counts.withoutKey),
-      behindMs: Number.isNaN(this.#newestMs) ? null : Math.max(0, Math.round(performance.timeOrigin + nowMs - this.#newestMs)),
+      wild: this.#sum(({ wild }) => wild) + (this.#stream?.wild ?? 0),
+      behindMs: Number.isNaN(this.#newestMs) ? null : Math.max(0, Math.round(wallMs() - this.#newestMs)),
       stats,
       top: this.#gate.top(TOP_KEYS),
       verdicts: this.#gate.verdicts(),
@@ -277,6 +294,11 @@ class GateRun {
   }
 }
 
+/** A clock that does not step, in Unix milliseconds. */
+function wallMs(): number {
+  return performance.timeOrigin + performance.now()
+}
+
 /** @throws {UsageError} for what the gate refuses. */
 function gateOf(options: GateOptions): Gate {
   try {
@@ -307,7 +329,7 @@ function outputsOf(flags: GateFlags, token: string | undefined, onNotice: (text:
       : new VerdictCalls(new ServiceClient(url, tokenFile === undefined ? token : tokenIn(tokenFile)), {
           policy,
           penalty: penalty === undefined ? undefined : integerOf('--penalty', penalty),
-          nowMs: () => performance.timeOrigin + performance.now(),
+          nowMs: wallMs,
         })
   const isDry = flags.dryRun === true
   return new VerdictOutputs({

@@ -1,8 +1,9 @@
 import { createClient } from '@redis/client'
 import type { GateRecord } from 'sluicegate/gate'
 import { clientNetwork, fittedKey } from 'sluicegate/keys'
+import type { LogClock } from '../replay/log-clock.js'
 import { UsageError } from '../terminal/usage-error.js'
-import { RecordTime } from './record-time.js'
+import { type RecordTimes, recordClock } from './line-records.js'
 
 const ENTRIES_PER_READ = 5_000
 const MOST_COST = 2 ** 32 - 1
@@ -16,7 +17,7 @@ export interface StreamOptions {
   readonly stream: string
   /** False: from the newest entry on. */
   readonly fromStart: boolean
-  readonly windowMs: number
+  readonly times: RecordTimes
   /** Bits of IPv6 by which a key that is an address is counted. */
   readonly ipv6Subnet: number
   readonly onRecord: (record: GateRecord) => void
@@ -30,19 +31,24 @@ export class StreamFollower {
   entries = 0
   readonly #options: StreamOptions
   readonly #client
-  readonly #time: RecordTime
+  readonly #clock: LogClock<GateRecord>
   readonly #networkOf: (text: string) => string | undefined
   #lastId: string | undefined
   #isFailing = false
 
   constructor(options: StreamOptions) {
     this.#options = options
-    this.#time = new RecordTime(options.windowMs)
+    this.#clock = recordClock(options.times, options.onRecord)
     this.#networkOf = clientNetwork({ ipv6Subnet: options.ipv6Subnet })
     // A stream may be away for a while: commands fail at once then, and the next poll tries again.
     this.#client = createClient({ url: options.url, disableOfflineQueue: true, socket: { connectTimeout: CONNECT_MS } })
     this.#client.on('error', (error: Error) => this.#failed(error))
     if (options.fromStart) this.#lastId = START
+  }
+
+  /** Records of a wild time. */
+  get wild(): number {
+    return this.#clock.wild
   }
 
   /** Connects, and finds the entry to begin at. @throws {UsageError} when the server cannot be reached. */
@@ -80,6 +86,12 @@ export class StreamFollower {
     } catch (error) {
       this.#failed(error as Error)
     }
+    this.#clock.settle()
+  }
+
+  /** The stream is read no further. */
+  end(): void {
+    this.#clock.end()
   }
 
   close(): void {
@@ -107,7 +119,7 @@ export class StreamFollower {
       this.unreadable++
       return
     }
-    this.#options.onRecord({ key: fittedKey(this.#networkOf(key) ?? key), cost: tokens, timeMs: this.#time.of(Number(id.split('-')[0])) })
+    this.#clock.add({ key: fittedKey(this.#networkOf(key) ?? key), cost: tokens }, Number(id.split('-')[0]))
   }
 
   /** A stream that was deleted and begun again on an earlier clock has entries before the last one that was read. */

@@ -182,6 +182,23 @@ describe('what a replay counts', () => {
     assert.deepEqual([result.lateLines, result.latestByMs, result.candidates[0]?.denied], [1, 60_000, 2])
   })
 
+  test('a line of a wild time is counted and changes nothing for the others; a clock that is set back is gone along with', () => {
+    // One request a second, of which a limit of one in 2 s denies half.
+    const yaml = 'policies: { own: { algorithm: gcra, limit: 1, window: 2s, burst: 1 } }'
+    const honest = Array.from({ length: 600 }, (_, i) => lineOf({ atMs: START + i * 1_000, key: 'a' }))
+    for (const [i, wildMs] of [Date.UTC(2200, 0), 946_684_800_000, START + 86_400_000].entries()) {
+      const wild = lineOf({ atMs: wildMs, key: 'b' })
+      const { result } = replayed([yaml], honest.toSpliced(300, 0, wild, wild).concat(i === 0 ? [wild] : []))
+      const { allowed, denied } = result.candidates[0] ?? {}
+      const extra = i === 0 ? 1 : 0
+      assert.deepEqual([allowed, denied, result.wildLines, result.lateLines], [301 + extra, 301, 2 + extra, 0])
+      assert.equal(result.lastTime, new Date(START + 599_000).toISOString())
+    }
+    const setBack = honest.map((line, i) => (i < 300 ? line : lineOf({ atMs: START + i * 1_000 - 3_600_000, key: 'a' })))
+    const { result } = replayed([yaml], setBack)
+    assert.deepEqual([result.candidates[0]?.allowed, result.wildLines, result.clockSteps, result.lateLines], [300, 0, 1, 0])
+  })
+
   test('lines of a year that no clock reaches, and no others', () => {
     const yaml = 'policies: { own: { algorithm: gcra, limit: 1, window: 1s } }'
     const lines = ['01/Jan/9999:00:00:00 +0000', '01/Jan/2256:00:00:00 +0000', '01/Jan/2255:00:00:00 +0000']

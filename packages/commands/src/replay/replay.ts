@@ -4,8 +4,9 @@ import { UsageError } from '../terminal/usage-error.js'
 import { type Denial, type PolicyResult, ReplayedPolicy } from './candidate.js'
 import { FieldLines } from './field-lines.js'
 import { LineSplitter } from './line-splitter.js'
+import { LogClock } from './log-clock.js'
 import type { LineTemplate } from './log-reader.js'
-import { guessFormat, type LogReader, logReader } from './log-reader.js'
+import { guessFormat, type LogReader, type LogRecord, logReader } from './log-reader.js'
 import { PEAK_PERCENTILES, PeakRates, type PeakRow } from './peak-rates.js'
 import type { KeyTemplate, RequestRule } from './request-rule.js'
 import { Timeline } from './timeline.js'
@@ -14,6 +15,8 @@ import { Timeline } from './timeline.js'
 const LINES_TO_GUESS_FROM = 100
 /** Patterns of agreement are counted for every combination of them. */
 const MAX_CANDIDATES = 8
+/** Lines that are later than this are no lines of slow requests, nor of servers that write their logs in blocks. */
+const LATE_MS = 600_000
 
 /** A configuration to try, under the name by which the report shows it. */
 export interface CandidateConfig {
@@ -42,6 +45,10 @@ export interface ReplayResult {
   /** Lines whose time is before the one above; they count at the later time, as a live limiter would see them. */
   readonly lateLines: number
   readonly latestByMs: number
+  /** Lines whose time is far from that of the others around them; they count at the time of the others. */
+  readonly wildLines: number
+  /** How often the clock that wrote the log was set back; time goes on where it was. */
+  readonly clockSteps: number
   readonly format: string
   readonly firstTime: string | null
   readonly lastTime: string | null
@@ -89,6 +96,13 @@ export class Replay {
   readonly #deniedBy: Float64Array
   #reader: LogReader | undefined
   readonly #fields = new FieldLines()
+  readonly #times = new LogClock<LogRecord>({
+    lateMs: LATE_MS,
+    copyOf: (record) => this.#copyOf(record),
+    onItem: (record, timeMs) => this.#replayRecord(record, timeMs),
+  })
+  /** The variables that are read of each record. */
+  #needed: ReadonlySet<string> = new Set()
   #format = ''
   #lines = 0
   #unreadable = 0
@@ -122,6 +136,7 @@ export class Replay {
   /** Between two files: the last line of the one is no beginning of the other. */
   endOfFile(): void {
     this.#splitter.endOfFile()
+    this.#times.end()
   }
 
   close(): void {
@@ -139,6 +154,8 @@ export class Replay {
       unreadableLines: this.#unreadable + this.#splitter.tooLong,
       lateLines: this.#late,
       latestByMs: this.#latestByMs,
+      wildLines: this.#times.wild,
+      clockSteps: this.#times.steps,
       format: this.#format,
       firstTime: timeText(this.#firstMs),
       lastTime: timeText(this.#nowMs),
@@ -179,8 +196,11 @@ export class Replay {
     if (isRead === 'part') this.#lines--
     else if (!isRead) this.#unreadable++
     if (reader === undefined || isRead !== true) return
-    const { record } = reader
-    this.#advance(record.timeMs)
+    this.#times.add(reader.record, reader.record.timeMs)
+  }
+
+  #replayRecord(record: LogRecord, timeMs: number): void {
+    this.#advance(timeMs)
     const key = this.#options.key.keyOf(record)
     if (key !== undefined) this.#peaks.add(key, this.#nowMs)
     const point = this.#timeline.pointOf(this.#nowMs)
@@ -198,6 +218,11 @@ export class Replay {
       this.#timeline.add(i + 1, point)
     }
     this.#deniedBy[pattern] = (this.#deniedBy[pattern] as number) + 1
+  }
+
+  #copyOf(record: LogRecord): LogRecord {
+    const values = new Map(Array.from(this.#needed, (name) => [name, record.value(name)]))
+    return { timeMs: record.timeMs, value: (name) => values.get(name) ?? '' }
   }
 
   /** Servers write a line when a response ends, so that times of neighbours may step back a little. */
@@ -234,6 +259,7 @@ export class Replay {
         const { key, filter } = ruleOf(policy.name)
         for (const name of [...key.names, ...(filter?.names ?? [])]) needed.add(name)
       }
+    this.#needed = needed
     return logReader(format, [...needed], this.#options.time)
   }
 }

@@ -248,7 +248,7 @@ function suggestedLimits({ peaks }: ReplayResult): ReportSection {
   }
 }
 
-function notes({ unreadableLines, lines, lateLines, latestByMs, candidates, format }: ReplayResult): ReportSection {
+function notes({ unreadableLines, lines, lateLines, latestByMs, wildLines, clockSteps, candidates, format }: ReplayResult): ReportSection {
   const withoutKey = candidates.flatMap(({ policies }) => policies.filter((policy) => policy.withoutKey > 0))
   const evicted = candidates.flatMap(({ policies }) => policies.filter((policy) => policy.evictions > 0))
   return {
@@ -258,6 +258,14 @@ function notes({ unreadableLines, lines, lateLines, latestByMs, candidates, form
       lateLines > 0
         ? `${lateLines.toLocaleString('en')} lines have an earlier time than a line above, by ${latestByMs / 1_000} s at most; they count at the later time.`
         : 'The times of the log never step back.',
+      ...(wildLines > 0
+        ? [`${wildLines.toLocaleString('en')} lines have a time far from that of the lines around them; they count at the time of those.`]
+        : []),
+      ...(clockSteps > 0
+        ? [
+            `The clock of the log was set back ${clockSteps} times, or a file begins before the end of the one above; time goes on from there.`,
+          ]
+        : []),
       ...withoutKey.map(
         ({ policy, key, withoutKey }) => `${policy}: ${withoutKey.toLocaleString('en')} requests without ${key} are not limited.`,
       ),
