@@ -11,7 +11,7 @@ const IMPORTED = new Set<Published>(['sluicegate'])
 /** The most bytes of each, as downloaded and as installed. */
 const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
   // Half of it are source maps.
-  sluicegate: { size: 1_272_000, unpackedSize: 6_084_000 },
+  sluicegate: { size: 1_272_000, unpackedSize: 6_090_000 },
   // What it uses of the library is in it.
   'sluicegate-server': { size: 677_000, unpackedSize: 2_481_000 },
 }

@@ -90,6 +90,17 @@ for (const [i, mode] of ['leased', 'exact'].entries()) {
   })
 }
 
+test('the log says that a server may evict keys, although no connection was open when its store was made', async (t) => {
+  const redis = await RedisProcess.start({ args: ['--maxmemory-policy', 'allkeys-lru'] })
+  t.after(() => redis.stop())
+  const codes: unknown[] = []
+  const listen = ({ code }: NodeJS.ErrnoException): void => void codes.push(code)
+  process.on('warning', listen)
+  t.after(() => process.off('warning', listen))
+  await runService(t, redisYaml(redis.port))
+  await until('the warning', () => codes.includes('SLUICEGATE_EVICTION'))
+})
+
 test('all verbs work over Redis, and several takes pass together or not at all', async (t) => {
   const redis = await RedisProcess.start()
   t.after(() => redis.stop())

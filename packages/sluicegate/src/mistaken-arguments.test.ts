@@ -107,6 +107,34 @@ test('the error for an option of another limiter names that limiter', () => {
   assert.match(said(limitFastify, { limit: 5, window: '1m' }), /policy: tokenBucket\(\{ limit: 100, window: '1m' \}\)/)
 })
 
+test('the error for an option under its name in another library says how it is called or written here', () => {
+  const over = (options: object) => said((each) => createLimiter(policy, each), options)
+  for (const name of ['allowlist', 'allowList', 'whitelist']) {
+    assert.match(over({ [name]: ['a'] }), /did you mean allow\?/)
+    assert.match(said(limitExpress, { policy, [name]: ['a'] }), /say \{ limiter: createLimiter\(policy, \{ allow \}\) \}/)
+  }
+  for (const name of ['blacklist', 'blocklist', 'denylist']) assert.match(over({ [name]: ['a'] }), /did you mean deny\?/)
+  for (const name of ['redis', 'redisClient', 'storeClient']) {
+    for (const message of [over({ [name]: {} }), said(limitExpress, { policy, [name]: {} })])
+      assert.match(message, /give it to a store, such as redis\(client\)/)
+  }
+  assert.match(said(address, { trustProxy: 1 }), /did you mean trustedHops\?/)
+  assert.match(said(limitExpress, { policy, trustProxy: 1 }), /give it to the key: address\(\{ trustedHops: … \}\)/)
+  assert.match(said(limitExpress, { policy, delayAfter: 5 }), /say slowDown: \{ after: 50, delay: '100ms' \}/)
+  assert.match(said(limitExpress, { policy, skipOnError: true }), /outage: 'open'/)
+  assert.match(over({ retries: 3 }), /give it to limitedFetch\(fetch, \{ attempts \}\)/)
+  assert.match(over({ limit: 5 }), /numbers belong into a policy: tokenBucket\(/)
+  assert.match(over({ windowMs: 5 }), /sluicegate\/express-rate-limit/)
+  assert.match(said(tokenBucket, { max: 5, windowMs: 60_000 }), /did you mean limit\?/)
+  assert.match(said(tokenBucket, { limit: 5, windowMs: 60_000 }), /did you mean window\?/)
+  assert.match(said(limitFastify, { max: 5, timeWindow: '1 minute' }), /numbers belong into a policy/)
+  assert.match(
+    said((each) => createQueue(createLimiter(policy), each), { maxConcurrent: 5 }),
+    /did you mean concurrency\?/,
+  )
+  assert.doesNotMatch(said(fixedWindow, { limit: 5, window: '1m', burst: 5 }), /numbers belong/)
+})
+
 test('the error for a value that is no policy says how to make one', () => {
   assert.match(said(createLimiter, { limit: 5, window: '1m' }), /createLimiter\(tokenBucket\(\{ limit, window \}\)\)/)
   assert.match(said(createLimiter, { limit: 5 }), /createLimiter\(tokenBucket\(\{ limit: 100, window: '1m' \}\)\)/)

@@ -1,3 +1,5 @@
+import { onceInProcess } from './once-in-process.js'
+
 /** Codes of warnings about how limits are used. Explained in `docs/warnings.md`. */
 export type UsageWarning =
   | 'SLUICEGATE_ADDRESS_MISSING'
@@ -38,6 +40,8 @@ const MAX_SUBJECTS = 10
 /** A fault of a store that lasts is said again after this long, by as many subjects as there are causes. */
 const AGAIN_MS = 60_000
 const MAX_CAUSES = 100
+/** Causes of causes that are looked at. */
+const DEEPEST = 4
 
 /** The subjects warned of in this process by code, with the times, in all entries and copies of the library. */
 const WARNED = Symbol.for('sluicegate: warnings emitted')
@@ -63,9 +67,23 @@ export function warnOfStore(code: StoreWarning, message: string): void {
   if (isFirstWarning(code, '')) emitWarning(code, message)
 }
 
-/** Warns of what keeps a store from deciding: for each subject at most once a minute in the process. */
-export function warnOfOutage(code: StoreWarning, message: string, subject: string): void {
-  if (isFirst(warnedInProcess(), code, subject, MAX_CAUSES, AGAIN_MS)) emitWarning(code, `${message}; until then the option outage decides`)
+/** Errors that a warning explains. */
+const explained = /* @__PURE__ */ onceInProcess('errors explained', () => new WeakSet<object>())
+
+/** Whether a warning says what to do about an error, or its cause: no other is due. */
+export function isExplained({ cause }: Error, depth = 0): boolean {
+  return cause instanceof Error && depth < DEEPEST && (explained.has(cause) || isExplained(cause, depth + 1))
+}
+
+/** Warns of what an error says that keeps a store from deciding: for each subject at most once a minute in the process. */
+export function warnOfRefusal(code: StoreWarning, message: string, subject: string, error: unknown): void {
+  if (error instanceof Error) explained.add(error)
+  warnOfOutage(code, message, subject)
+}
+
+/** Warns of what keeps a store from its work, by default from deciding: for each subject at most once a minute in the process. */
+export function warnOfOutage(code: StoreWarning, message: string, subject: string, meanwhile = 'the option outage decides'): void {
+  if (isFirst(warnedInProcess(), code, subject, MAX_CAUSES, AGAIN_MS)) emitWarning(code, `${message}; until then ${meanwhile}`)
 }
 
 /** Emits a warning, however often it was emitted before. */

@@ -3,7 +3,8 @@ import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
 import type { HeaderPair } from '../headers/header.js'
 import { retryAfterS } from '../headers/quota.js'
-import { asGiven, checkOptions, isInteger, unknownOption } from '../options/option-checks.js'
+import { asGiven, checkOptions, isInteger } from '../options/option-checks.js'
+import { unknownOption } from '../options/unknown-option.js'
 import type { Denial, DenialKind, ProblemKind } from './denial.js'
 
 /** The response to a request that does not pass, for an adapter to send. */
@@ -104,7 +105,7 @@ export function statusesOf(status: number | Partial<Record<DenialKind, number>> 
     throw new PolicyError('OPTION_INVALID', 'status', given, `must be a status, or an object of statuses by ${kinds.join(', ')}`)
   }
   for (const [kind, code] of Object.entries(given)) {
-    if (!kinds.includes(kind)) throw unknownOption({ option: `status.${kind}`, value: code, known: kinds })
+    if (!kinds.includes(kind)) throw unknownOption({ option: `status.${kind}`, options: given, known: kinds })
     checkStatus('status', code)
   }
   return { ...STATUSES, ...given }

@@ -1,5 +1,5 @@
 import { PolicyError } from '../errors.js'
-import { asGiven, has, isRequest, unknownOption } from '../options/option-checks.js'
+import { asGiven, checkOptionNames as checkNames, has, isRequest } from '../options/option-checks.js'
 import { besideFields, notOfPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { isStore } from '../shared/store.js'
@@ -111,38 +111,6 @@ const ALL_OPTIONS: readonly string[] = [...LIMIT_OPTIONS, ...OTHER_OPTIONS]
 /** For messages. */
 export const EXAMPLE = '{ policy: tokenBucket({ limit: 100, window: "1m" }) }'
 
-/** Options of other libraries, and of other functions, with what to write instead; `$` is the option. */
-const OPTIONS_OF_OTHERS: readonly (readonly [names: readonly string[], mend: string])[] = [
-  [
-    ['windowMs', 'max', 'standardHeaders', 'legacyHeaders', 'keyGenerator', 'skipFailedRequests', 'skipSuccessfulRequests', 'ipv6Subnet'],
-    'options of express-rate-limit are taken by rateLimit() of sluicegate/express-rate-limit',
-  ],
-  [
-    ['points', 'duration', 'blockDuration'],
-    'options of rate-limiter-flexible are translated in node_modules/sluicegate/docs/moving-from-rate-limiter-flexible.md',
-  ],
-  [['problem'], 'the kind of a denial says it; for another one give body a function'],
-  [['limit', 'window', 'burst', 'algorithm'], "numbers belong into a policy: say { policy: tokenBucket({ limit: 100, window: '1m' }) }"],
-  [
-    [
-      'clock',
-      'maxKeys',
-      'onFull',
-      'hotKeys',
-      'policyFor',
-      'policies',
-      'overrides',
-      'banAfter',
-      'allow',
-      'deny',
-      'soft',
-      'onSoft',
-      'ledger',
-    ],
-    'the limiter takes it: say { limiter: createLimiter(policy, { $ }) }',
-  ],
-]
-
 /**
  * @param takenBy the function that takes the options, for the message.
  * @returns the options to read, see `asGiven`.
@@ -166,19 +134,4 @@ export function checkLimitNames<Options extends object>(limit: Options): Options
     throw new PolicyError('OPTION_INVALID', 'limits', limit, `must be an object such as ${EXAMPLE}`)
   }
   return checkNames(limit, LIMIT_OPTIONS, 'each of limits')
-}
-
-function checkNames<Options extends object>(options: Options, known: readonly string[], of: string): Options {
-  for (const [option, value] of Object.entries(options)) {
-    if (!known.includes(option)) throw unknownOption({ option, value, known, of, mend: mendOf(options, option) })
-  }
-  return asGiven(options, known)
-}
-
-/** `limit` beside a time in milliseconds is an option of express-rate-limit, alone it belongs to a policy. */
-function mendOf(options: object, option: string): string | undefined {
-  const names = [option, ...Object.keys(options)]
-  const isOfOthers = OPTIONS_OF_OTHERS.some(([own]) => own.includes(option))
-  const mend = isOfOthers ? OPTIONS_OF_OTHERS.find(([own]) => names.some((name) => own.includes(name)))?.[1] : undefined
-  return mend?.replace('$', option)
 }

@@ -1,4 +1,5 @@
 import { PolicyError } from '../errors.js'
+import { unknownOption } from './unknown-option.js'
 
 // The checks of options in all of the library. Each throws a `PolicyError` with the option and its value, or returns nothing.
 
@@ -21,7 +22,7 @@ export function checkOptions<Options>(options: Options, known: readonly string[]
 /** The names alone. @returns the options as {@link asGiven} says. @throws {PolicyError} `OPTION_UNKNOWN` */
 export function checkOptionNames<Options extends object>(options: Options, known: readonly string[], of?: string): Options {
   for (const option of Object.keys(options)) {
-    if (!known.includes(option)) throw unknownOption({ option, value: (options as Record<string, unknown>)[option], known, of })
+    if (!known.includes(option)) throw unknownOption({ option, options, known, of })
   }
   return asGiven(options, known)
 }
@@ -102,95 +103,4 @@ export function checkLimiter(option: string, value: unknown, example = 'createLi
 function rangeText(least: number, most: number): string {
   if (least === Number.MIN_VALUE) return `above 0 to ${most}`
   return most === Number.MAX_SAFE_INTEGER || most === Number.POSITIVE_INFINITY ? `>= ${least}` : `from ${least} to ${most}`
-}
-
-/** Longer names than any option has are not compared. */
-const LONGEST = 40
-/** The number of wrong letters in a name that is still recognised. */
-const MOST_WRONG = 2
-
-/** An option that does not exist. */
-export interface UnknownOption {
-  readonly option: string
-  readonly value: unknown
-  readonly known: readonly string[]
-  /** The function or object that takes the options, such as `tokenBucket()`. */
-  readonly of?: string | undefined
-  /** What to write instead, if known. */
-  readonly mend?: string | undefined
-}
-
-/** Options of shared limiters, of their stores and of queues are easily given to another one: where they belong. */
-const OWNERS: readonly (readonly [options: readonly string[], owner: string])[] = [
-  [['mode', 'lease', 'outage', 'share', 'timeout'], 'createLimiter(policy, { store, $ })'],
-  [['store'], 'createLimiter(policy, { $ })'],
-  [['concurrency', 'maxWait', 'maxWaitingPerKey', 'overflow'], 'createQueue(limiter, { $ })'],
-  [['prefix', 'hashTag'], 'redis(client, { $ })'],
-  [['table'], 'postgres(pool, { $ })'],
-  [['client'], 'a store, such as redis($)'],
-]
-
-/** Earlier names of options. */
-const RENAMED: Readonly<Record<string, string>> = {
-  maxWaiters: 'maxWaiting',
-  maxQueued: 'maxWaiting',
-  maxQueuedPerKey: 'maxWaitingPerKey',
-  growTo: 'maxKeys',
-  horizonMs: 'lease',
-  localShare: 'share',
-  plans: 'policyFor',
-}
-/** What these set chooses itself now. */
-const AUTOMATIC = ['newcomers', 'slotBytes', 'counters', 'freeShare', 'recoverMs', 'random', 'maxDelayedPerKey', 'longestPause']
-
-/** What to write in place of others. */
-const INSTEAD: Readonly<Record<string, string>> = {
-  queue: 'make one with these bounds: createQueue(limiter, { concurrency: 2 })',
-  paused: 'call pause() of the queue',
-  limiter: 'give it in place of the policy',
-}
-
-/** The error for an unknown option, with what to write instead where that is known: it belongs elsewhere, has another name, or a similar one. */
-export function unknownOption({ option, value, known, of, mend = hintFor(option, known) }: UnknownOption): PolicyError {
-  const name = option.slice(option.lastIndexOf('.') + 1)
-  const meant = mend === undefined ? nearest(name, known) : undefined
-  const guess = mend ?? (meant === undefined ? undefined : `did you mean ${meant}?`)
-  const list = `is not one of ${known.join(', ')}${of === undefined ? '' : `, which are the options of ${of}`}`
-  return new PolicyError('OPTION_UNKNOWN', option, value, guess === undefined ? list : `${list}: ${guess}`)
-}
-
-function hintFor(option: string, known: readonly string[]): string | undefined {
-  const name = Object.hasOwn(RENAMED, option) ? (RENAMED[option] as string) : option
-  if (name !== option && known.includes(name)) return `did you mean ${name}?`
-  const owner = OWNERS.find(([names]) => names.includes(name))?.[1]
-  if (owner !== undefined) return `give it to ${owner.replace('$', name)}`
-  if (Object.hasOwn(INSTEAD, option)) return INSTEAD[option]
-  return AUTOMATIC.includes(option) ? 'leave it out, it is automatic' : undefined
-}
-
-/** The most similar of several names, with at most two differing letters, and fewer than half of them; undefined if there is none. */
-function nearest(name: string, known: readonly string[]): string | undefined {
-  if (name.length > LONGEST) return undefined
-  const own = name.toLowerCase()
-  const ranked = known.map((each) => ({ each, wrong: distance(own, each.toLowerCase()) })).sort((a, b) => a.wrong - b.wrong)
-  const [best] = ranked
-  return best !== undefined && best.wrong <= Math.min(MOST_WRONG, name.length / 2) ? best.each : undefined
-}
-
-/** The number of letters added, dropped, changed, or swapped with their neighbour. */
-function distance(a: string, b: string): number {
-  let before: number[] = []
-  let last = Array.from({ length: b.length + 1 }, (_, j) => j)
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1]
-      const least = Math.min((last[j] as number) + 1, (row[j - 1] as number) + 1, (last[j - 1] as number) + (same ? 0 : 1))
-      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      row.push(isSwap ? Math.min(least, (before[j - 2] as number) + 1) : least)
-    }
-    before = last
-    last = row
-  }
-  return last[b.length] as number
 }

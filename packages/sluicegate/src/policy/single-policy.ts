@@ -1,5 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { asGiven, checkOptions } from '../options/option-checks.js'
+import { guideFor } from '../options/unknown-option.js'
 import type { Duration } from '../time/duration.js'
 import { CALENDAR_UNITS, type CalendarUnit, calendarOf, longestMs } from './calendar.js'
 import { type Algorithm, type ConcurrencyPolicy, frozenPolicy, type Policy } from './policy.js'
@@ -266,13 +267,8 @@ function makerFor(policy: unknown, takenBy: string | undefined): string {
   if (typeof policy !== 'object' || policy === null) return siblings
   if ('then' in policy) return `${siblings}: await it`
   if ('policy' in policy && takenBy !== undefined) return `${siblings}: say ${takenBy}(policy, options)`
-  if ('windowMs' in policy || 'max' in policy)
-    return `${siblings}; options of express-rate-limit are taken by sluicegate/express-rate-limit`
-  if ('points' in policy || 'duration' in policy)
-    return `${siblings}; options of rate-limiter-flexible are translated in node_modules/sluicegate/docs/moving-from-rate-limiter-flexible.md`
-  const throttle = ['minTime', 'maxConcurrent', 'reservoir', 'intervalCap'].find((name) => name in policy)
-  if (throttle !== undefined)
-    return `${siblings}; options of Bottleneck and p-queue, such as ${throttle}, are translated in node_modules/sluicegate/docs/moving-from-bottleneck.md`
+  const guide = guideFor(Object.keys(policy))
+  if (guide !== undefined) return `${siblings}; ${guide}`
   const numbers = Object.keys(policy).filter((name) => name === 'limit' || name === 'window')
   if (numbers.length === 0) return siblings
   const made = `tokenBucket({ ${numbers.length === 2 ? 'limit, window' : "limit: 100, window: '1m'"} })`

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import pg from 'pg'
-import { PostgresProcess } from 'sluicegate-testkit'
+import { PostgresProcess, until } from 'sluicegate-testkit'
 import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
 import { createLimiter } from '../create-limiter.js'
 import { fixedWindow, slidingWindow } from '../policy/single-policy.js'
@@ -15,7 +15,8 @@ freshWarnings()
 let server: PostgresProcess
 before(async () => {
   server = await PostgresProcess.start()
-  await server.ask(`${postgresTable()}; CREATE ROLE stranger LOGIN; CREATE ROLE crowded LOGIN CONNECTION LIMIT 0`)
+  await server.ask(`${postgresTable()}; CREATE ROLE stranger LOGIN; CREATE ROLE untidy LOGIN;
+    GRANT SELECT, INSERT, UPDATE ON sluicegate TO untidy; CREATE ROLE crowded LOGIN CONNECTION LIMIT 0`)
 })
 after(() => server.stop())
 
@@ -29,12 +30,12 @@ function warnings(t: TestContext): string[] {
   return said
 }
 
-/** Takes that the server decides, or that swap, each twice. */
+/** Takes that the server decides, or that swap, so many that a circuit opens. */
 async function takes(client: PostgresClient, table = 'sluicegate'): Promise<void> {
   const numbers = { limit: 10, window: '1d' } as const
   for (const policy of [fixedWindow({ ...numbers, name: 'decided' }), slidingWindow({ ...numbers, name: 'swapped' })]) {
     using limiter = createLimiter(policy, { store: postgres(client, { table }), mode: 'exact', outage: 'closed', timeout: 10_000 })
-    for (let i = 0; i < 2; i++) assert.equal((await limiter.take('a')).source, 'outage')
+    for (let i = 0; i < 4; i++) assert.equal((await limiter.take('a')).source, 'outage')
   }
   await setImmediate()
 }
@@ -73,6 +74,18 @@ for (const [name, change, table, said] of REAL) {
   })
 }
 
+test('a user who may not delete decides, and causes a warning that expired rows stay', async (t) => {
+  const all = warnings(t)
+  const pool = new pg.Pool({ connectionString: Object.assign(new URL(server.url), { username: 'untidy' }).href, max: 2 })
+  using limiter = createLimiter(slidingWindow({ limit: 1000, window: '1d' }), { store: postgres(pool), mode: 'exact', timeout: 10_000 })
+  for (let i = 0; i < 65; i++) assert.equal((await limiter.take('a')).source, 'store')
+  await until('the warning', () => all.length > 0)
+  await pool.end()
+  const said =
+    'does not remove expired rows, permission denied for table sluicegate: GRANT .*DELETE .*; until then the table sluicegate grows$'
+  assert.match(all.join('\n'), new RegExp(`^SLUICEGATE_STORE_REFUSES PostgreSQL ${said}`))
+})
+
 const refusing = (code: string): PostgresClient =>
   ({
     connect: () => Promise.resolve(),
@@ -95,10 +108,6 @@ test('a client whose connections are gone causes one warning when the circuit op
   const all = warnings(t)
   const pool = new pg.Pool({ connectionString: server.url })
   await pool.end()
-  for (let i = 0; i < 2; i++) await takes(pool)
-  assert.equal(all.length, 0)
-  using limiter = createLimiter(fixedWindow({ limit: 10, window: '1d' }), { store: postgres(pool), mode: 'exact', timeout: 10_000 })
-  for (let i = 0; i < 5; i++) await limiter.take('a')
-  await setImmediate()
+  await takes(pool)
   assert.match(all.join('\n'), /^SLUICEGATE_SILENT_STORE .*after calling end on the pool: connect the client, .*outage decides$/)
 })

@@ -1,5 +1,5 @@
 import { StoreError } from '../errors.js'
-import { warnOfOutage } from '../warn-once.js'
+import { warnOfOutage, warnOfRefusal } from '../warn-once.js'
 
 /** Another transaction came first, and this one changed nothing. */
 const OVERTAKEN = ['40001', '40P01', '22012']
@@ -53,13 +53,26 @@ export function storeErrorOf(error: unknown, table: string, create: string): Sto
   const { message } = faultOf(error)
   const code = codeOf(error)
   if (NO_TABLE.includes(code)) return refused(error, code, `PostgreSQL has no such table: run this once: ${create}`)
-  const [, mend] = MENDS.find(([codes]) => codes.test(code)) ?? []
-  if (mend !== undefined) return refused(error, code, `PostgreSQL refuses calls, ${String(message)}: ${mend(table)}`)
+  const mend = mendOf(code, table)
+  if (mend !== undefined) return refused(error, code, `PostgreSQL refuses calls, ${String(message)}: ${mend}`)
   return new StoreError('OUTAGE', `PostgreSQL failed: ${String(message)}`, { cause: error })
 }
 
+/** Warns that a table only grows, where somebody has to mend that. */
+export function warnUnswept(error: unknown, table: string): void {
+  const code = codeOf(error)
+  const mend = mendOf(code, table)
+  if (mend === undefined) return
+  const message = `PostgreSQL does not remove expired rows, ${String(faultOf(error).message)}: ${mend}`
+  warnOfOutage('SLUICEGATE_STORE_REFUSES', message, `sweep ${code}`, `the table ${table} grows`)
+}
+
+function mendOf(code: string, table: string): string | undefined {
+  return MENDS.find(([codes]) => codes.test(code))?.[1](table)
+}
+
 function refused(cause: unknown, subject: string, message: string): StoreError {
-  warnOfOutage('SLUICEGATE_STORE_REFUSES', message, subject)
+  warnOfRefusal('SLUICEGATE_STORE_REFUSES', message, subject, cause)
   return new StoreError('OUTAGE', message, { cause })
 }
 

@@ -9,13 +9,15 @@ const FEW = SWEPT_ROWS / 8
 /** Removes expired rows: now and then a swap goes over the next rows of the table, one step at a time. */
 export class Sweeper {
   readonly #sweep: (after: Uint8Array) => Promise<readonly SqlRow[]>
+  readonly #failed: (error: unknown) => void
   #after = new Uint8Array(0)
   #swaps = 0
   #next = SWAPS
   #isSweeping = false
 
-  constructor(sweep: (after: Uint8Array) => Promise<readonly SqlRow[]>) {
+  constructor(sweep: (after: Uint8Array) => Promise<readonly SqlRow[]>, failed: (error: unknown) => void) {
     this.#sweep = sweep
+    this.#failed = failed
   }
 
   /** Counts a swap. The swap does not wait for the step that it may begin. */
@@ -33,8 +35,9 @@ export class Sweeper {
       const isLast = Number(row?.seen) < SWEPT_ROWS
       this.#next = Number(row?.gone) < FEW ? SWAPS_OF_FEW : SWAPS
       this.#after = isLast ? new Uint8Array(0) : Uint8Array.from(row?.last as Uint8Array)
-    } catch {
+    } catch (error) {
       // The next step tries the same rows.
+      this.#failed(error)
     } finally {
       this.#isSweeping = false
     }

@@ -3,7 +3,16 @@ import type { CancelSignal } from '../shared/backend.js'
 import type { CasState } from '../store/cas-store.js'
 import { warnOfStore } from '../warn-once.js'
 import { hexOf } from './hex.js'
-import { isLocked, isOvertaken, isReadOnly, isUnknownStatement, isWithoutColumns, readOnlyErrorOf, storeErrorOf } from './sql-fault.js'
+import {
+  isLocked,
+  isOvertaken,
+  isReadOnly,
+  isUnknownStatement,
+  isWithoutColumns,
+  readOnlyErrorOf,
+  storeErrorOf,
+  warnUnswept,
+} from './sql-fault.js'
 import { notSent, type SqlRow, type SqlRunner } from './sql-runner.js'
 import { type Statement, type Statements, type StepVerb, statementsOf } from './statements.js'
 import { isStepped, stateOf } from './step-rows.js'
@@ -36,7 +45,10 @@ export class TableStatements {
     this.runner = runner
     this.name = name
     this.all = statementsOf(name, true)
-    this.sweeper = new Sweeper((after) => this.run('sweep', [hexOf(after)]))
+    this.sweeper = new Sweeper(
+      (after) => this.run('sweep', [hexOf(after)]),
+      (error) => warnUnswept(error, name),
+    )
   }
 
   connectionsOpened(): number | undefined {

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
+import { ClientOfflineError } from '@redis/client'
 import { longTest, RedisProcess, until } from 'sluicegate-testkit'
 import { clientsForRun, SERVER_CLIENTS } from 'sluicegate-testkit/redis/redis-clients.js'
 import { freshWarnings } from 'sluicegate-testkit/unhandled-rejections.js'
 import { createLimiter } from '../create-limiter.js'
 import { tokenBucket } from '../policy/single-policy.js'
+import { manualClock } from '../time/clock.js'
 import type { CommandRunner } from './command-runner.js'
 import { redis } from './redis.js'
 import { warnAtStart } from './redis-warnings.js'
@@ -52,7 +55,7 @@ longTest('a server that may evict keys causes one warning, for any number of lim
 test('a server that refuses calls until somebody mends it causes one warning, which says what to do', async () => {
   await using server = await RedisProcess.start()
   const warnings: NodeJS.ErrnoException[] = []
-  const listen = (warning: NodeJS.ErrnoException): void => void (warning.code === 'SLUICEGATE_STORE_REFUSES' && warnings.push(warning))
+  const listen = (warning: NodeJS.ErrnoException): void => void (warning.code?.startsWith('SLUICEGATE_') && warnings.push(warning))
   process.on('warning', listen)
   for (const kind of clientsForRun(SERVER_CLIENTS)) {
     await using open = await kind.open([server])
@@ -106,6 +109,29 @@ test('each server of several is checked, with one warning for each fault', async
     'SLUICEGATE_REPLICA',
     'SLUICEGATE_EVICTION',
   ])
+})
+
+test('a server whose client had no connection yet, or knew no node, is checked when it has one', async () => {
+  const clock = manualClock()
+  let asked = 0
+  const opening: CommandRunner = {
+    ...serversSaying(),
+    sendToAll: async () => {
+      asked++
+      if (asked === 1) throw new ClientOfflineError()
+      return asked === 2 ? [] : [infoOf({ maxmemory_policy: 'allkeys-lru', run_id: 'opened late' })]
+    },
+  }
+  const codes: string[] = []
+  await warnAtStart(opening, (_message, code) => codes.push(code), clock.after)
+  for (const pauseMs of [250, 500]) {
+    assert.deepEqual(codes, [])
+    clock.advance(pauseMs)
+    await setImmediate()
+  }
+  assert.deepEqual(codes, ['SLUICEGATE_EVICTION'])
+  clock.advance(1e6)
+  assert.equal(asked, 3)
 })
 
 test('what a server does not tell is no fault, and is asked for again by the next limiter', async () => {

@@ -1,4 +1,6 @@
 import { onceInProcess } from '../once-in-process.js'
+import { isUnconnected } from '../shared/calls/unconnected.js'
+import { afterUnheld } from '../time/clock.js'
 import { emitWarning, isFirstWarning, type StoreWarning } from '../warn-once.js'
 import type { CommandRunner } from './command-runner.js'
 
@@ -8,6 +10,9 @@ const OLDEST = [6, 2] as const
 /** Servers that are remembered for each code. */
 const MOST_SERVERS = 1_000
 
+/** Pauses before a client that had no connection is asked again. */
+const AGAIN_MS = { first: 250, most: 60_000 } as const
+
 type WarnOfServer = (message: string, code: StoreWarning) => void
 
 /** Runners whose servers were checked: further limiters on a client check nothing. */
@@ -15,18 +20,34 @@ const checked = /* @__PURE__ */ onceInProcess('servers checked', () => new WeakS
 /** Clients whose listeners were checked. */
 const checkedClients = /* @__PURE__ */ onceInProcess('clients checked', () => new WeakSet<CommandRunner>())
 
-/** Checks each server once and warns of faults. What a server refuses to say is no fault. */
-export async function warnAtStart(runner: CommandRunner, warn: WarnOfServer = emitted): Promise<void> {
+/** Checks each server once and warns of faults; a client without a connection as soon as it has one. What a server refuses to say is no fault. */
+export async function warnAtStart(
+  runner: CommandRunner,
+  warn: WarnOfServer = emitted,
+  after = afterUnheld,
+  pauseMs: number = AGAIN_MS.first,
+): Promise<void> {
   if (checked.has(runner)) return
   checked.add(runner)
   try {
-    for (const reply of await runner.sendToAll(['INFO'])) {
-      if (typeof reply === 'string') warnOf(fieldsOf(reply), warn)
+    const replies = await runner.sendToAll(['INFO'])
+    for (const reply of replies) if (typeof reply === 'string') warnOf(fieldsOf(reply), warn)
+    if (replies.length > 0) return
+  } catch (error) {
+    if (!isUnconnected(error)) {
+      // The next limiter may check again.
+      checked.delete(runner)
+      return
     }
-  } catch {
-    // The next limiter may check again.
-    checked.delete(runner)
   }
+  // A client that was dropped is not to be kept.
+  const weak = new WeakRef(runner)
+  after(pauseMs, () => {
+    const asked = weak.deref()
+    if (asked === undefined) return
+    checked.delete(asked)
+    void warnAtStart(asked, warn, after, Math.min(AGAIN_MS.most, 2 * pauseMs))
+  })
 }
 
 /**

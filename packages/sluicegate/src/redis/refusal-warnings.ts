@@ -1,4 +1,4 @@
-import { type StoreWarning, warnOfOutage } from '../warn-once.js'
+import { type StoreWarning, warnOfRefusal } from '../warn-once.js'
 import type { CommandRunner } from './command-runner.js'
 
 /** What a server answers until somebody mends it. */
@@ -56,7 +56,7 @@ export function refusalOf({ isCluster }: Pick<CommandRunner, 'isCluster'>, messa
 }
 
 /** Warns of it. */
-export function warnOfRefusal(runner: CommandRunner, message: string): void {
-  const { code, what, mend } = refusalOf(runner, message) ?? {}
-  if (code !== undefined) warnOfOutage(code, `a server refuses calls of ${runner.client}, ${what}: ${mend}`, `${what}`)
+export function warnOfAnswer(runner: CommandRunner, error: Error): void {
+  const { code, what, mend } = refusalOf(runner, error.message) ?? {}
+  if (code !== undefined) warnOfRefusal(code, `a server refuses calls of ${runner.client}, ${what}: ${mend}`, `${what}`, error)
 }

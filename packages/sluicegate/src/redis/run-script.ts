@@ -3,7 +3,7 @@ import type { CancelSignal } from '../shared/backend.js'
 import { KeyFault } from '../shared/calls/call-guard.js'
 import type { CommandRunner } from './command-runner.js'
 import { hashSlot } from './redis-keys.js'
-import { warnOfRefusal } from './refusal-warnings.js'
+import { warnOfAnswer } from './refusal-warnings.js'
 
 /** A script and its SHA-1, by which a server that has run it knows it. */
 export interface Script {
@@ -162,7 +162,7 @@ export function faultOf(error: unknown): unknown {
 /** The same, with a warning of what does not pass by itself. */
 function faultAt(runner: CommandRunner, error: unknown): unknown {
   const fault = faultOf(error)
-  if (fault instanceof Error) warnOfRefusal(runner, fault.message)
+  if (fault instanceof Error) warnOfAnswer(runner, fault)
   return fault
 }
 

@@ -3,7 +3,8 @@ import { checkedHotKeys } from '../decision/hot-keys.js'
 import { PolicyError } from '../errors.js'
 import { whyNotLeased } from '../lease/leasing.js'
 import type { LimiterOptions } from '../limiter.js'
-import { asGiven, checkInteger, checkNumber, checkOneOf, unknownOption } from '../options/option-checks.js'
+import { asGiven, checkInteger, checkNumber, checkOneOf } from '../options/option-checks.js'
+import { unknownOption } from '../options/unknown-option.js'
 import type { Policy } from '../policy/policy.js'
 import { checkClock } from '../time/clock.js'
 import { checkedMs, type Duration } from '../time/duration.js'
@@ -119,9 +120,9 @@ export function checkOptionNames<Options>(
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new PolicyError('OPTION_INVALID', within ?? 'options', options, `must be an object such as ${example}`)
   }
-  for (const [name, value] of Object.entries(options)) {
+  for (const name of Object.keys(options)) {
     const option = within === undefined ? name : `${within}.${name}`
-    if (!known.has(name)) throw unknownOption({ option, value, known: [...known], of: within ?? of })
+    if (!known.has(name)) throw unknownOption({ option, options, known: [...known], of: within ?? of })
   }
   return asGiven(options, [...known])
 }

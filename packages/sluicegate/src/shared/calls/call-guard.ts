@@ -1,6 +1,6 @@
 import { PolicyError, StoreError } from '../../errors.js'
 import type { Clock } from '../../time/clock.js'
-import { warnOfOutage, warnOfStore } from '../../warn-once.js'
+import { isExplained, warnOfOutage, warnOfStore } from '../../warn-once.js'
 import type { CallerSignal, CancelSignal } from '../backend.js'
 import { CircuitBreaker } from './circuit-breaker.js'
 import { Deadlines, Expiring } from './deadlines.js'
@@ -375,7 +375,9 @@ export class KeyFault extends Error {
 }
 
 /** Warns while a circuit is open, as its client is not connected; once where the store has never answered: usually the client has another host. */
-function warnOfSilence({ message, cause }: StoreError, hasAnswered: boolean): void {
+function warnOfSilence(error: StoreError, hasAnswered: boolean): void {
+  const { message, cause } = error
+  if (isExplained(error)) return
   if (isUnconnected(cause)) warnOfOutage('SLUICEGATE_SILENT_STORE', `${message}: ${CONNECT}`, 'unconnected')
   // It answers, and its answer says what is wrong.
   else if (!hasAnswered && !message.includes(NAME_UNKNOWN)) {

@@ -1,5 +1,5 @@
 import type { Key } from '../../limiter.js'
-import type { After } from '../../time/clock.js'
+import { type After, afterUnheld } from '../../time/clock.js'
 import { firstKeyOf } from '../backend.js'
 
 /** Reservations cancelled at once; the next batch waits for the answers. */
@@ -76,7 +76,7 @@ export class UnwantedBookings {
   /** By key: until all batches are sent. */
   private readonly sendings = new Map<string, Promise<unknown>>()
 
-  constructor(health: Health, after: After = afterIfAlive) {
+  constructor(health: Health, after: After = afterUnheld) {
     this.health = health
     this.after = after
   }
@@ -154,11 +154,4 @@ export class UnwantedBookings {
       from += next.length
     }
   }
-}
-
-/** In real time; keeps no process alive. */
-function afterIfAlive(ms: number, fn: () => void): () => void {
-  const timer = setTimeout(fn, ms)
-  timer.unref?.()
-  return () => clearTimeout(timer)
 }
