@@ -288,7 +288,8 @@ export class ServedPolicy {
   /** The parts of an all-of have a table each; `keys` is their mean. */
   stats(): LimiterFigures {
     const stats = this.#limiter.stats()
-    return { ...stats, keys: Math.ceil(stats.keys / Math.max(1, this.denialsByPart.size)) }
+    const parts = this.denialsByPart.size
+    return parts > 1 ? { ...stats, keys: Math.ceil(stats.keys / parts) } : stats
   }
 
   /** Figures of the calls to the store since the start; undefined in memory. */

@@ -2,9 +2,20 @@ import type { SharedStats } from 'sluicegate'
 import type { CallRates, Engine, HoldCounts } from '../engine/engine.js'
 import type { LimiterFigures } from '../engine/engine-limiter.js'
 import { LATENCY_BOUNDS_S } from '../engine/outcome.js'
-import type { RegionFigures } from '../engine/shared-limiter.js'
 import type { HitCounts } from '../envoy/hit-counts.js'
-import { counter, gauge, labelled, type Measure, type MeasureRow, measuresOf, ofPolicies, one, perPolicy, type Sample } from './measure.js'
+import {
+  counter,
+  figuresOf,
+  gauge,
+  labelled,
+  type Measure,
+  type MeasureRow,
+  measuresOf,
+  ofPolicies,
+  one,
+  perPolicy,
+  type Sample,
+} from './measure.js'
 
 export function decisionMeasures(engine: Engine): Measure[] {
   return [
@@ -12,13 +23,13 @@ export function decisionMeasures(engine: Engine): Measure[] {
       'sluicegate_decisions_total',
       'Takes by policy and outcome: allowed, denied, or impossible (a cost that can never pass).',
       ofPolicies(engine, ({ name, counts: { allowed, denied, impossible } }) =>
-        labelled('outcome', Object.entries({ allowed, denied, impossible }), { policy: name }),
+        labelled('outcome', Object.entries({ allowed, denied, impossible }), ['policy', name]),
       ),
     ),
     counter(
       'sluicegate_part_denials_total',
       'Denials of an all-of, by the part that the decision names.',
-      ofPolicies(engine, ({ name, denialsByPart }) => labelled('part', denialsByPart, { policy: name })),
+      ofPolicies(engine, ({ name, denialsByPart }) => labelled('part', denialsByPart, ['policy', name])),
     ),
     counter(
       'sluicegate_soft_limits_total',
@@ -36,12 +47,12 @@ export function decisionMeasures(engine: Engine): Measure[] {
     counter(
       'sluicegate_decision_errors_total',
       'Takes and peeks without a decision, by the code of the error: outages, never denials.',
-      ofPolicies(engine, ({ name, errors }) => labelled('code', errors, { policy: name })),
+      ofPolicies(engine, ({ name, errors }) => labelled('code', errors, ['policy', name])),
     ),
     counter(
       'sluicegate_sources_total',
       'Answers to takes by what decided: memory, lease, store or outage.',
-      ofPolicies(engine, ({ name, sources }) => labelled('source', Object.entries(sources), { policy: name })),
+      ofPolicies(engine, ({ name, sources }) => labelled('source', Object.entries(sources), ['policy', name])),
     ),
     {
       type: 'histogram',
@@ -58,7 +69,8 @@ export function descriptorMeasures(hits: HitCounts | undefined): Measure[] {
     'Hits of descriptors of Envoy by rule and outcome: allowed, denied, over_quota (over a quota, of a request that another quota let pass), shadowed (a rule in shadow mode would deny) or refunded.'
   return [
     counter('sluicegate_descriptor_hits_total', help, function* () {
-      for (const [descriptor, counts] of hits?.entries() ?? []) yield* labelled('outcome', Object.entries(counts), { descriptor })
+      for (const [descriptor, counts] of hits?.entries() ?? [])
+        yield* labelled('outcome', Object.entries(counts), ['descriptor', descriptor])
     }),
     counter('sluicegate_unknown_domains_total', 'Requests of Envoy for a domain that is not configured.', () =>
       hits === undefined ? [] : [{ labels: {}, value: hits.unknownDomains }],
@@ -68,7 +80,7 @@ export function descriptorMeasures(hits: HitCounts | undefined): Measure[] {
 
 export function tableMeasures(engine: Engine): Measure[] {
   return measuresOf<LimiterFigures>(
-    (read) => perPolicy(engine, (served) => read(served.stats())),
+    figuresOf(engine, (served) => served.stats()),
     [
       [
         'gauge',
@@ -112,7 +124,7 @@ export function throttleMeasures(rates: CallRates): Measure[] {
       labelled('source', Object.entries(rates.sources)),
     ),
     ...measuresOf<LimiterFigures>(
-      (read) => one(() => read(rates.stats())),
+      () => [[{}, rates.stats()]],
       [
         [
           'gauge',
@@ -129,11 +141,7 @@ export function throttleMeasures(rates: CallRates): Measure[] {
 }
 
 export function storeMeasures(engine: Engine): Measure[] {
-  const shared = (read: (stats: SharedStats) => number): (() => Iterable<Sample>) =>
-    ofPolicies(engine, (served) => {
-      const stats = served.storeStats()
-      return stats === undefined ? [] : [{ labels: { policy: served.name }, value: read(stats) }]
-    })
+  const shared = figuresOf(engine, (served) => served.storeStats())
   return [...reachMeasures(engine), ...regionMeasures(engine), ...measuresOf(shared, STORE_ROWS)]
 }
 
@@ -175,13 +183,11 @@ const STORE_ROWS: readonly MeasureRow<SharedStats>[] = [
 
 /** Of policies whose budget has its home in another store. */
 function regionMeasures(engine: Engine): Measure[] {
-  const regional = (read: (figures: RegionFigures) => number): (() => Iterable<Sample>) =>
-    ofPolicies(engine, (served) => {
-      const region = served.region()
-      return region === undefined
-        ? []
-        : [{ labels: { policy: served.name, region: region.region, mode: region.mode }, value: read(region) }]
-    })
+  const regional = figuresOf(
+    engine,
+    (served) => served.region(),
+    (policy, { region, mode }) => ({ policy, region, mode }),
+  )
   return measuresOf(regional, [
     ['counter', 'sluicegate_home_calls_total', 'Calls that the home of the budget answered.', 'homeCalls'],
     ['counter', 'sluicegate_home_failures_total', 'Calls to the home that failed or timed out.', 'homeFailures'],
@@ -252,7 +258,10 @@ const HOLD_ROWS: readonly MeasureRow<HoldCounts>[] = [
 export function heldMeasures(engine: Engine): Measure[] {
   const { reservations, permits } = engine
   return [
-    ...measuresOf<HoldCounts>((read) => perPolicy(engine, ({ holds }) => read(holds)), HOLD_ROWS),
+    ...measuresOf<HoldCounts>(
+      figuresOf(engine, ({ holds }) => holds),
+      HOLD_ROWS,
+    ),
     gauge(
       'sluicegate_reservations',
       'Open reservations.',

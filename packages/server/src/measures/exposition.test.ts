@@ -36,7 +36,15 @@ test('signs that would end a label or a line are escaped, and numbers have the n
   ])
   let { done, value } = steps.next()
   while (!done) ({ done, value } = steps.next())
-  // Bytes: the last step of megabytes copies them once.
+  // Bytes: megabytes of a text would be made into them at once.
   assert.ok(Buffer.isBuffer(value))
   assert.equal(String(value), '# HELP a back\\\\slash\\nline\n# TYPE a gauge\na{x="a\\"b\\\\c\\nd",y="1"} +Inf\na_sum NaN\n')
+})
+
+test('values of any length and script find room', () => {
+  const name = 'ключ名😀'.repeat(20_000)
+  const steps = exposition([{ name: 'a', help: 'A.', type: 'gauge', values: [{ labels: { x: name }, value: 1 }] }])
+  let { done, value } = steps.next()
+  while (!done) ({ done, value } = steps.next())
+  assert.equal(String(value), `# HELP a A.\n# TYPE a gauge\na{x="${name}"} 1\n`)
 })

@@ -11,26 +11,35 @@ export interface Exposed {
 
 /** Between two of these numbers of lines others have their turn. */
 const LINES_OF_STEP = 64
+/** In UTF-8, of those that have a place of their own in a text. */
+const BYTES_OF_CHARACTER = 3
 
-/** The steps of writing `metrics` in Prometheus' text format 0.0.4, as bytes: megabytes of a text would be made of them and into them at once. Source: https://prometheus.io/docs/instrumenting/exposition_formats/ */
+/** The room for an exposition: what the one before took, and more. */
+let expectedBytes = 65_536
+
+/**
+ * The steps of writing `metrics` in Prometheus' text format 0.0.4, as bytes: megabytes of a text would be made of them and into them at once. Source:
+ * https://prometheus.io/docs/instrumenting/exposition_formats/
+ */
 export function* exposition(metrics: Iterable<Exposed>): Generator<void, Buffer> {
-  // A text that is joined from many is joined when it is read: megabytes of it at once at the end.
-  const written: Buffer[] = []
-  let text = ''
+  let bytes = Buffer.allocUnsafe(expectedBytes)
+  let at = 0
+  const write = (text: string): void => {
+    const most = at + text.length * BYTES_OF_CHARACTER
+    if (most > bytes.length) bytes = Buffer.concat([bytes.subarray(0, at)], 2 * most)
+    at += bytes.write(text, at)
+  }
   let lines = 0
   for (const { name, help, type, values } of metrics) {
-    text += `# HELP ${name} ${help.replace(/[\\\n]/g, escaped)}\n# TYPE ${name} ${type}\n`
+    write(`# HELP ${name} ${help.replace(/[\\\n]/g, escaped)}\n# TYPE ${name} ${type}\n`)
     for (const { metricName = name, labels, value } of values) {
-      text += `${metricName}${labelsOf(labels)} ${numberOf(value)}\n`
-      if (++lines % LINES_OF_STEP !== 0) continue
-      written.push(Buffer.from(text))
-      text = ''
-      yield
+      write(`${metricName}${labelsOf(labels)} ${numberOf(value)}\n`)
+      if (++lines % LINES_OF_STEP === 0) yield
     }
     yield
   }
-  written.push(Buffer.from(text))
-  return Buffer.concat(written)
+  expectedBytes = at + Math.ceil(at / 8)
+  return bytes.subarray(0, at)
 }
 
 function labelsOf(labels: Sample['labels'] = {}): string {

@@ -74,7 +74,7 @@ export function logMeasures(): Measure[] {
 
 /** Of the announcements of soft limits. */
 export function webhookMeasures(webhook: Webhook | undefined): Measure[] {
-  const ofWebhook = (read: (webhook: Webhook) => Sample[]) => (): Iterable<Sample> => (webhook === undefined ? [] : read(webhook))
+  const ofWebhook = (read: (webhook: Webhook) => Iterable<Sample>) => (): Iterable<Sample> => (webhook === undefined ? [] : read(webhook))
   return [
     counter(
       'sluicegate_webhook_announcements_total',
@@ -99,7 +99,9 @@ export function quotaMeasures(quotas: QuotaService | undefined): Measure[] {
   const now = (read: (figures: { readonly buckets: number; readonly assignedPerSecond: number }) => number) => (): Iterable<Sample> =>
     Array.from(quotas?.figures() ?? [], (figures) => ({ labels: { policy: figures.policy }, value: read(figures) }))
   const counts = (label: string, read: (counts: PolicyQuotaCounts) => Readonly<Record<string, number>>) => (): Iterable<Sample> =>
-    Array.from(quotas?.counts.byPolicy ?? [], ([policy, of]) => labelled(label, Object.entries(read(of)), { policy })).flat()
+    Array.from(quotas?.counts.byPolicy ?? [], ([policy, of]) => labelled(label, Object.entries(read(of)), ['policy', policy])).flatMap(
+      (each) => [...each],
+    )
   return [
     gauge('sluicegate_quota_streams', 'Streams of data planes that are open.', () =>
       quotas === undefined ? [] : [{ labels: {}, value: quotas.streams }],
@@ -147,7 +149,8 @@ export function quotaMeasures(quotas: QuotaService | undefined): Measure[] {
 }
 
 export function configMeasures(engine: Engine, { reloads, snapshots, restarts, certificates }: MoreFigures): Measure[] {
-  const ofReloads = (read: (state: ReloadState) => Sample[]) => (): Iterable<Sample> => (reloads === undefined ? [] : read(reloads.state))
+  const ofReloads = (read: (state: ReloadState) => Iterable<Sample>) => (): Iterable<Sample> =>
+    reloads === undefined ? [] : read(reloads.state)
   const ofSnapshots = (read: (state: SnapshotState) => number) => (): Iterable<Sample> =>
     snapshots === undefined ? [] : [{ labels: {}, value: read(snapshots.state) }]
   return [
