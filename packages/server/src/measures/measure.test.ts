@@ -10,10 +10,10 @@ function setUp() {
     ['counter', 'first_total', 'First.', 'first'],
     ['gauge', 'second', 'Second.', 'second'],
   ])
-  return { first: () => valueOf(measures[0]), second: () => valueOf(measures[1]) }
+  return { first: () => shownBy(measures[0]), second: () => shownBy(measures[1]) }
 }
 
-function valueOf(measure: ReturnType<typeof measuresOf>[number] | undefined): number | undefined {
+function shownBy(measure: ReturnType<typeof measuresOf>[number] | undefined): number | undefined {
   return [...(measure?.samples() ?? [])][0]?.value
 }
 
