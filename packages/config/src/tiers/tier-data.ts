@@ -1,3 +1,4 @@
+import { KeyTable, type KeyTableArrays } from './key-table.js'
 import { PrefixTable } from './prefix-rules.js'
 
 /** What a key is given: a tier by its name, or its own limit. Equal targets are one. */
@@ -20,7 +21,7 @@ export interface TierTarget {
 export interface TierDataPart {
   readonly targets?: readonly TierTarget[]
   readonly rows?: number
-  readonly exact?: readonly (readonly [key: string, index: number])[]
+  readonly exact?: KeyTableArrays
   readonly prefixes?: readonly (readonly [prefix: string, id: string])[]
 }
 
@@ -34,15 +35,13 @@ export const MAX_TARGETS = 500
 /** Prefixes are found by length, one look for each. */
 const MAX_PREFIX_LENGTHS = 32
 const MAX_KEY_LENGTH = 1_024
-/** A power of two. */
-const SHARDS = 64
 
 /** Keys and prefixes with their targets: a key is found in constant time, then the longest prefix, by one look for each length that there is. */
 export class TierData {
   readonly #targets: TierTarget[] = []
   readonly #indexById = new Map<string, number>()
-  /** In shards: a table of a million that grows holds all up for 30 ms. */
-  readonly #exact: readonly Map<string, number>[] = Array.from({ length: SHARDS }, () => new Map())
+  /** The index of the target of each key. */
+  #exact = new KeyTable()
   readonly prefixes = new PrefixTable()
   #rows = 0
 
@@ -67,49 +66,39 @@ export class TierData {
     if (this.#rows >= MAX_ROWS) return `has more than ${MAX_ROWS} keys`
     const index = this.#indexOf(target, isPrefix)
     if (index === undefined) return `has more than ${MAX_TARGETS} different limits: give keys with the same limit a tier`
-    if (isPrefix ? this.prefixes.has(key) : this.#shardOf(key).has(key)) return `${shown(written)} is given more than once`
-    if (!isPrefix) this.#shardOf(key).set(key, index)
-    else if (this.prefixes.lengths < MAX_PREFIX_LENGTHS || this.prefixes.hasLength(key.length))
+    if (isPrefix ? this.prefixes.has(key) : !this.#exact.add(key, index)) return `${shown(written)} is given more than once`
+    if (isPrefix) {
+      if (this.prefixes.lengths >= MAX_PREFIX_LENGTHS && !this.prefixes.hasLength(key.length))
+        return `has prefixes of more than ${MAX_PREFIX_LENGTHS} different lengths`
       this.prefixes.add(key, (this.#targets[index] as TierTarget).id)
-    else return `has prefixes of more than ${MAX_PREFIX_LENGTHS} different lengths`
+    }
     this.#rows++
     return undefined
   }
 
-  /** What it is made of, to be sent to another thread: what all have in common, then the keys and prefixes, some at a time. */
+  /** What it is made of, to be sent to another thread: what is small or shared, then the prefixes, some at a time. */
   *parts(): Generator<TierDataPart> {
-    yield { targets: this.#targets, rows: this.#rows }
-    for (const shard of this.#exact) for (const exact of inGroups(shard)) yield { exact }
+    yield { targets: this.#targets, rows: this.#rows, exact: this.#exact.arrays }
     for (const prefixes of inGroups(this.prefixes.entries())) yield { prefixes }
   }
 
   /** Adds a part of another one's {@link TierData.parts}. */
-  take({ targets = [], rows = 0, exact = [], prefixes = [] }: TierDataPart): void {
+  take({ targets = [], rows = 0, exact, prefixes = [] }: TierDataPart): void {
     this.#targets.push(...targets)
     this.#rows += rows
-    for (const [key, index] of exact) this.#shardOf(key).set(key, index)
+    if (exact !== undefined) this.#exact = new KeyTable(exact)
     for (const [prefix, id] of prefixes) this.prefixes.add(prefix, id)
   }
 
   /** The target's id of a key that is given as such. */
   exact(key: string): string | undefined {
-    const index = this.#shardOf(key).get(key)
+    const index = this.#exact.get(key)
     return index === undefined ? undefined : (this.#targets[index] as TierTarget).id
   }
 
   /** Keys that are given as such. */
-  *exactKeys(): Generator<string> {
-    for (const shard of this.#exact) yield* shard.keys()
-  }
-
-  /** By its ends, where keys of one list differ. */
-  #shardOf(key: string): Map<string, number> {
-    const { length } = key
-    const number =
-      length === 0
-        ? 0
-        : 31 * (key.charCodeAt(length - 1) + 7 * key.charCodeAt(length >> 1)) + key.charCodeAt(Math.max(0, length - 2)) + length
-    return this.#exact[number & (SHARDS - 1)] as Map<string, number>
+  exactKeys(): Iterable<string> {
+    return this.#exact.keys()
   }
 
   #indexOf(target: WrittenTarget, isPrefix: boolean): number | undefined {

@@ -124,10 +124,11 @@ export class TieredLimiter extends RoutedLimiter {
       discard()
       throw error
     }
-    const moved = this.own.isShared ? [] : movesBetween(this.#rules, config.tiers)
+    const ahead = this.#hasState() ? movesBetween(this.#rules, config.tiers) : undefined
     const commit = (): void => {
       for (const update of updates) update()
-      this.#commit(config.tiers, next, moved)
+      // Keys may have come since.
+      this.#commit(config.tiers, next, ahead ?? (this.#hasState() ? movesBetween(this.#rules, config.tiers) : []))
     }
     return Object.assign(commit, { discard })
   }
@@ -217,6 +218,11 @@ export class TieredLimiter extends RoutedLimiter {
     for (const limiter of this.#all()) limiter.close()
     for (const { limiter } of this.#retired.values()) limiter.close()
     this.#retired.clear()
+  }
+
+  /** Whether a key may have spent here under another limit: not at a start with a million keys in the data. */
+  #hasState(): boolean {
+    return !this.own.isShared && (this.#rules !== undefined || this.own.stats().keys > 0)
   }
 
   #commit(rules: Tiers | undefined, next: ReadonlyMap<string, EngineLimiter>, moved: readonly TierMove[]): void {
