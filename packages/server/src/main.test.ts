@@ -52,6 +52,12 @@ longTest('serve prints each part of an all-of', async (t) => {
   assert.match(text, / {2}api {6}all-of, 2 policies\n {4}rate {3}gcra, 5 per 1s, burst 5\n {4}quota {2}fixed-window, 9 per day in UTC\n/)
 })
 
+longTest('serve prints the first of thousands of policies, and how many more there are', async (t) => {
+  const more = Array.from({ length: 50 }, (_, i) => `  p${i}: { algorithm: gcra, limit: 5, window: 1s }\n`).join('')
+  const { text } = await announcement(sluicegate(t, 'serve', '--config', configFile(t, `${TWO_POLICIES}${more}`)))
+  assert.match(text, / {2}p17 .*\n {2}and 32 more\n\nTry /)
+})
+
 longTest('--port and --host win over the file', async (t) => {
   const file = configFile(t, TWO_POLICIES.replace('port: 0', 'host: 192.0.2.1, port: 1'))
   const { url } = await announcement(sluicegate(t, 'serve', '--config', file, '--port', '0', '--host', '::1'))

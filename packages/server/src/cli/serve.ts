@@ -112,17 +112,23 @@ const TRY_IT: Readonly<Record<ListenerName, ((url: string, policy: string) => st
   admin: undefined,
 }
 
+/** Policies that a start shows: a file of Envoy may have thousands. */
+const MOST_SHOWN = 20
+
 function announce({ url, urls, engine }: Served, { dashboard }: Config): void {
   const policies = Array.from(engine.policies, ({ policy }) => policy)
-  const rows = policies.flatMap((policy) => [
-    [`  ${policy.name}`, describePolicy(policy)] as const,
-    ...(policy.policies ?? []).map((part) => [`    ${part.name}`, describePolicy(part)] as const),
-  ])
+  const rows = policies
+    .slice(0, MOST_SHOWN)
+    .flatMap((policy) => [
+      [`  ${policy.name}`, describePolicy(policy)] as const,
+      ...(policy.policies ?? []).map((part) => [`    ${part.name}`, describePolicy(part)] as const),
+    ])
   const width = Math.max(...rows.map(([name]) => name.length))
   console.log(`Sluicegate ${VERSION} listens on ${url}`)
   for (const [name, other] of urls) if (other !== url) console.log(`  ${name}: ${other}`)
   console.log()
   for (const [name, text] of rows) console.log(`${name.padEnd(width)}  ${text}`)
+  if (policies.length > MOST_SHOWN) console.log(`  and ${policies.length - MOST_SHOWN} more`)
   console.log()
   const policy = quotable(policies[0]?.name ?? '')
   for (const [name, other] of urls) {
