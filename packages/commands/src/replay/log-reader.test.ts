@@ -127,6 +127,13 @@ describe('formats of lines', () => {
     }
     for (const line of [`what is this ${COMMON_LINE}`, `a b ${COMMON_LINE}`, `2026-10-10T13:55:36Z stdout P ${COMMON_LINE.slice(0, 40)}`])
       assert.equal(guessed(line), undefined, line)
+    // The bucket of Amazon S3's log, and the host behind the client, are no clients.
+    for (const line of [
+      `79a59df900b949e5 bucket [10/Oct/2026:13:55:36 +0000] 192.0.2.7 - 3E57 REST.GET - "GET /b HTTP/1.1" 200 -`,
+      `192.0.2.7 example.com - - [10/Oct/2026:13:55:36 +0000] "GET / HTTP/1.1" 200 5`,
+    ])
+      assert.equal(guessed(line), undefined, line)
+    assert.equal(guessed(`example.com {"time":1791640536,"who":"a"}`), 'vhost json')
     // Also before a format that was given.
     const given = '$remote_addr $msec $status'
     assert.equal(guessFormat(Buffer.from('Nov 18 11:02:00 web1 app: 192.0.2.7 1791640536 200'), { format: given }), `syslog ${given}`)

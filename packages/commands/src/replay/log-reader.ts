@@ -1,3 +1,4 @@
+import { clientNetwork } from 'sluicegate/keys'
 import { UsageError } from '../terminal/usage-error.js'
 import { MAX_LINE_BYTES } from './line-splitter.js'
 import { COMBINED, COMMON, HAPROXY, LineFormat } from './log-format.js'
@@ -86,16 +87,20 @@ const SYNONYMS: ReadonlyMap<string, readonly string[]> = new Map(
       'remote_ip',
       'remoteAddress',
       'downstream_remote_address',
+      'downstream_remote_address_without_port',
       'ip',
       'request.client_ip',
       'request.remote_ip',
+      'request.remote_addr',
       'req.remoteAddress',
       'httpRequest.remoteIp',
       'httpRequest.clientIp',
       'client.ip',
+      'client.address',
       'source.ip',
       'ClientIP',
       'ClientAddr',
+      'properties.clientIp',
     ],
     request_method: [
       'method',
@@ -161,7 +166,7 @@ export function guessFormat(line: Buffer, known: KnownFormat = {}, mostPrefixes 
   for (const prefix of plain === 'json' ? (['envelope'] as const) : PREFIX_NAMES) {
     const inside = behindPrefix(prefix, line, 0, line.length)
     const format = inside && guessFormat(inside.bytes.subarray(inside.start, inside.end), known, prefix === 'vhost' ? 0 : mostPrefixes - 1)
-    if (format !== undefined) return `${prefix} ${format}`
+    if (format !== undefined && (prefix !== 'vhost' || isOfClient(format, inside as LineInside, known.time))) return `${prefix} ${format}`
   }
   return plain
 }
@@ -178,6 +183,15 @@ function isReadBy(format: string, line: Buffer, time: LineTemplate | undefined):
     throw error
   }
 }
+
+/** Any word may be a virtual host: what stands behind it has to be a client's address, and not the second column of another log. */
+function isOfClient(format: string, { bytes, start, end }: LineInside, time: LineTemplate | undefined): boolean {
+  if (!KNOWN.has(format)) return true
+  const reader = logReader(format, ['remote_addr'], time)
+  return reader.read(bytes, start, end) === true && networkOf(reader.record.value('remote_addr')) !== undefined
+}
+
+const networkOf = clientNetwork()
 
 class PrefixedReader implements LogReader {
   readonly record: LogRecord
@@ -294,7 +308,7 @@ class JsonReader implements LogReader, LogRecord {
   #object: unknown
 
   constructor(needed: readonly string[], time: LineTemplate | undefined) {
-    const times = time?.names ?? [...TIMES, 'request.timestamp', 'httpRequest.timestamp', 'StartUTC', 'EdgeStartTimestamp']
+    const times = time?.names ?? [...TIMES, 'request.timestamp', 'httpRequest.timestamp', 'requestTime', 'StartUTC', 'EdgeStartTimestamp']
     this.#timePaths = times.flatMap(pathsOf)
     this.#composedTime = isOneVariable(time) ? undefined : time
     const names = [...needed, ...(this.#composedTime?.names ?? [])]
