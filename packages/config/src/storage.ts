@@ -255,9 +255,13 @@ function postgresUrlFault(text: string): string | undefined {
     return 'must be a URL such as postgres://user:password@127.0.0.1:5432/database'
   if (EMPTY_PASSWORD.test(text)) return NO_PASSWORD
   const { searchParams } = new URL(text)
-  for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
+  for (const [name, kind] of [
+    ['sslrootcert', 'authorities'],
+    ['sslcert', 'certificates'],
+    ['sslkey', 'key'],
+  ] as const) {
     const file = searchParams.get(name)
-    const reason = file === null ? undefined : readPem(file, name === 'sslkey' ? 'key' : 'certificates').reason
+    const reason = file === null ? undefined : readPem(file, kind).reason
     if (reason !== undefined) return `${name}: ${file} ${reason}`
   }
   return undefined

@@ -77,7 +77,7 @@ export function readTls(files: TlsFiles, folder: string, fault: TlsFault, before
   const tls = {
     cert: read('cert', 'certificates'),
     key: read('key', 'key'),
-    clientCa: clientCa === undefined ? undefined : read('clientCa', 'certificates'),
+    clientCa: clientCa === undefined ? undefined : read('clientCa', 'authorities'),
     files: paths,
   }
   if (faults.length === 0) {
@@ -148,15 +148,15 @@ function ordinal(index: number): string {
 }
 
 /** What a file in PEM has to have. */
-export type PemKind = 'certificates' | 'key'
+export type PemKind = 'certificates' | 'authorities' | 'key'
 
 /** A file in PEM, and the reason why it cannot be used, if there is one. */
 export function readPem(file: string, kind: PemKind): { readonly pem: string; readonly reason: string | undefined } {
   try {
     const pem = readBytes(file, MAX_BYTES).toString('latin1')
     if (pem.trim() === '') return { pem, reason: 'is an empty file' }
-    if (kind === 'certificates') return { pem, reason: certificatesFault(pem) }
-    return { pem, reason: keyFault(pem) }
+    if (kind === 'key') return { pem, reason: keyFault(pem) }
+    return { pem, reason: certificatesFault(pem) ?? (kind === 'authorities' ? authoritiesFault(pem) : undefined) }
   } catch (error) {
     return { pem: '', reason: `cannot be read: ${(error as Error).message}` }
   }
@@ -165,6 +165,7 @@ export function readPem(file: string, kind: PemKind): { readonly pem: string; re
 /** Why a text is no key. Of an encrypted one the runtime would ask the terminal for its passphrase. */
 function keyFault(pem: string): string | undefined {
   if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)) return 'has no private key in PEM'
+  if (!/^-----BEGIN [A-Z ]*PRIVATE KEY-----/m.test(pem)) return 'has a private key that begins within a line, as after a byte order mark'
   const isEncrypted = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(pem)
   return isEncrypted ? 'is encrypted: give a key without a passphrase, as "openssl pkey -in KEY -out NEW" writes it' : undefined
 }
@@ -182,4 +183,11 @@ function certificatesFault(pem: string): string | undefined {
   } catch (error) {
     return `has a certificate that cannot be read: ${(error as Error).message}`
   }
+}
+
+/** The runtime trusts chains that end at a certificate which has signed itself, and no others. */
+function authoritiesFault(pem: string): string | undefined {
+  const certificates = Array.from(pem.match(CERTIFICATE) ?? [], (block) => new X509Certificate(block))
+  if (certificates.some(({ subject, issuer }) => subject === issuer)) return undefined
+  return `has no root, only certificates of another authority, so that no certificate is accepted: add that of ${certificates.at(-1)?.issuer}`
 }

@@ -179,6 +179,10 @@ test('a certificate that cannot be used is a fault of the file', async (t) => {
     assert.ok(faultOf(`{ cert: ${name}, key: server.key }`).includes(`tls.cert: ${reason}`), name)
   }
   assert.match(faultOf('{ cert: server.pem, key: empty.pem }'), /tls\.key: is an empty file/)
+  writeFileSync(join(folder, 'marked.key'), `\uFEFF${readFileSync(join(folder, 'server.key'), 'utf8')}`)
+  assert.match(faultOf('{ cert: server.pem, key: marked.key }'), /tls\.key: has a private key that begins within a line/)
+  // An intermediate authority without its root: every handshake would fail.
+  assert.match(faultOf('{ cert: server.pem, key: server.key, client-ca: client.pem }'), /tls\.client-ca: has no root, .* add that of CN=/)
   // OpenSSL loads a key of another kind beside the certificate, and no handshake succeeds.
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
   const { privateKey: rsa } = generateKeyPairSync('rsa', { modulusLength: 2048 })
