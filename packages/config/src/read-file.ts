@@ -65,21 +65,25 @@ function textOf(file: string, bytes: Buffer): string {
 
 /** Why a new file cannot take the place of `path` by a rename; undefined when it can. A device would be renamed away. */
 export function replaceFault(path: string): string | undefined {
-  const found = statSync(path, { throwIfNoEntry: false })
-  if (found !== undefined) return found.isFile() ? undefined : `is ${kindOf(found)}, and a file is needed`
-  return folderFault(path)
+  return placeFault(path, (found) => found.isFile())
 }
 
 /** Why nothing can be written to `path`, a file or a stream; undefined when it can. */
 export function outputFault(path: string): string | undefined {
-  const found = statSync(path, { throwIfNoEntry: false })
-  return found === undefined ? folderFault(path) : found.isDirectory() ? 'is a folder, and a file is needed' : undefined
+  return placeFault(path, (found) => !found.isDirectory())
 }
 
-function folderFault(path: string): string | undefined {
-  const found = statSync(dirname(path), { throwIfNoEntry: false })
-  if (found === undefined) return 'is in a folder that does not exist'
-  return found.isDirectory() ? undefined : 'is in no folder'
+function placeFault(path: string, fits: (found: Stats) => boolean): string | undefined {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false })
+    if (found !== undefined) return fits(found) ? undefined : `is ${kindOf(found)}, and a file is needed`
+    const folder = statSync(dirname(path), { throwIfNoEntry: false })
+    if (folder === undefined) return 'is in a folder that does not exist'
+    return folder.isDirectory() ? undefined : 'is in no folder'
+  } catch (error) {
+    // A link in a circle, a file in the place of a folder, a folder of others.
+    return `cannot be reached: ${(error as Error).message}`
+  }
 }
 
 function refuseOthers(found: Stats): void {

@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { longTest, shortOrLong, until } from 'sluicegate-testkit'
 import { runService, throttled } from 'sluicegate-testkit/service/running-service.js'
@@ -78,6 +78,20 @@ test('what is no file for a snapshot is said at the start, and left as it is', a
   assert.match(err, new RegExp(`^sluicegate: \\S+null ${kind}, and a file is needed\\n$`))
   assert.ok(!statSync(device).isFile())
   assert.deepEqual(readdirSync(folder), ['null'])
+})
+
+test('a file that is no snapshot is not replaced, nor is a name that leads nowhere a crash', async (t) => {
+  const { file, yaml } = setUp(t)
+  writeFileSync(file, 'root:x:0:0::/root:/bin/sh\n')
+  symlinkSync(`${basename(file)}-circle`, `${file}-circle`)
+  for (const [path, reason] of [
+    [file, 'is no snapshot, and would be replaced'],
+    [`${file}-circle`, 'cannot be reached: ELOOP'],
+    [join(file, 'below'), '(is in no folder|cannot be reached: ENOTDIR)'],
+  ] as const)
+    await assert.rejects(runService(t, yaml.replace(file, path)), new RegExp(`^SnapshotPlaceError: .*${reason}`))
+  assert.equal(readFileSync(file, 'utf8'), 'root:x:0:0::/root:/bin/sh\n')
+  assert.deepEqual(readdirSync(join(file, '..')).sort(), [basename(file), `${basename(file)}-circle`])
 })
 
 test('a device that takes the place of a snapshot meanwhile is left as it is', async (t) => {
@@ -226,8 +240,9 @@ longTest('a damaged snapshot is refused, reported and kept, and the service star
     (bytes: Buffer) => bytes.subarray(0, bytes.length - 1),
     (bytes: Buffer) => Buffer.concat([bytes, Buffer.from('x')]),
     (bytes: Buffer) => Buffer.from(bytes.map((byte, i) => (i === bytes.length >> 1 ? byte ^ 1 : byte))),
-    () => Buffer.from('policies: {}'),
+    () => Buffer.from('SLUICEGATE-SNAPSHOT 0\n'),
     () => Buffer.alloc(0),
+    () => Buffer.alloc(4_096),
   ]
   for (const [i, damage] of damages.entries()) {
     const bytes = damage(good)

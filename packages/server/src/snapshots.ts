@@ -3,15 +3,15 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { readBytes, replaceFault } from 'sluicegate-config/read-file.js'
 import type { Engine } from './engine/engine.js'
-import { CALL_RATES, readSnapshot, type SavedPolicy, SnapshotError, snapshotParts } from './engine/snapshot-file.js'
+import { CALL_RATES, isAnotherFile, readSnapshot, type SavedPolicy, SnapshotError, snapshotParts } from './engine/snapshot-file.js'
 import type { Log } from './log.js'
 import type { Part } from './part.js'
 import { SnapshotLock, SnapshotPlaceError } from './snapshot-lock.js'
 
 /** The longest file that can be read. */
 const MAX_BYTES = 2 ** 31 - 1
-/** Keys of a policy that no configuration has had for so long are dropped. */
 const MOST_LINKS = 40
+/** Keys of a policy that no configuration has had for so long are dropped. */
 const LEFT_OUT_MS = 7 * 86_400_000
 
 /** The file of snapshots, which this service alone uses, and the keys in it. */
@@ -154,17 +154,30 @@ async function fileOf(name: string, links = 0): Promise<string> {
  * not overwrite it.
  */
 async function savedPolicies(file: string, log: Log): Promise<SavedPolicy[]> {
+  const bytes = bytesOf(file)
+  if (bytes === undefined) return []
+  if (isAnotherFile(bytes))
+    throw new SnapshotPlaceError(`${file} is no snapshot, and would be replaced: give the snapshot a file of its own`)
   try {
-    return readSnapshot(readBytes(file, MAX_BYTES))
+    return readSnapshot(bytes)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
-    if (!(error instanceof SnapshotError)) throw new SnapshotPlaceError(`${file} cannot be read: ${(error as Error).message}`)
+    if (!(error instanceof SnapshotError)) throw error
     const kept = `${file}.damaged`
     const fault = replaceFault(kept)
     if (fault !== undefined) throw new SnapshotPlaceError(`${kept} ${fault}`)
     await rename(file, kept)
     log.error({ file, kept, reason: error.message }, 'the snapshot cannot be used: all keys start full')
     return []
+  }
+}
+
+/** Undefined when there is no file. @throws {SnapshotPlaceError} */
+function bytesOf(file: string): Buffer | undefined {
+  try {
+    return readBytes(file, MAX_BYTES)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw new SnapshotPlaceError(`${file} cannot be read: ${(error as Error).message}`)
   }
 }
 

@@ -23,6 +23,7 @@ export class SnapshotError extends Error {
 }
 
 const MAGIC = Buffer.from('SLUICEGATE-SNAPSHOT 1\n')
+const MAGIC_OF_ALL = Buffer.from('SLUICEGATE-SNAPSHOT ')
 const LENGTH_BYTES = 4
 const DIGEST_BYTES = 32
 /** A digest of so many takes less than a millisecond. */
@@ -45,6 +46,11 @@ export function* snapshotParts(policies: readonly SavedPolicy[]): Generator<Uint
     }
   }
   yield hash.digest()
+}
+
+/** Whether it never was a snapshot. One whose writing was cut off by a loss of power may be empty, or zeros. */
+export function isAnotherFile(file: Buffer): boolean {
+  return file.length > 0 && file[0] !== 0 && !file.subarray(0, MAGIC_OF_ALL.length).equals(MAGIC_OF_ALL)
 }
 
 /**
