@@ -34,6 +34,17 @@ test('omitted options have their defaults: loopback, 8080, masked keys, burst = 
   assert.deepEqual({ burst: policy.burst, maxKeys, onFull }, { burst: 7, maxKeys: undefined, onFull: 'evict' })
 })
 
+test('a section with nothing in it is a fault where the default would be less: no encryption, a budget for this service alone', () => {
+  const own = 'policies: { own: { algorithm: gcra, limit: 7, window: 10s } }'
+  for (const section of ['tls', 'storage', 'snapshot'])
+    for (const nothing of ['', ' {}', ' ~'])
+      assert.match(
+        faults(`${section}:${nothing}\n${own}`).join(),
+        new RegExp(`^[^,]*${section}: has nothing in it: fill it in, or leave it out$`),
+      )
+  assert.equal(faults(`tls: none\n${own}`).length, 1)
+})
+
 test('every option is read', () => {
   const config = parseConfig(`
 listen: { host: "::1", port: 0 }

@@ -122,7 +122,7 @@ function readSources(sources: readonly Source[], before: Known): Config {
     tokens: readTokens(settings('tokens')),
     clients: readClients(settings('clients').section('clients')),
     stop: readStop(settings('stop').section('stop')),
-    storage: readStorage(settings('storage').section('storage')),
+    storage: readStorage(filled(settings('storage'), 'storage')),
     policies,
     domains,
     throttle: wholeOf(settings('throttle').section('throttle'), THROTTLE),
@@ -130,7 +130,7 @@ function readSources(sources: readonly Source[], before: Known): Config {
     prices: readPrices(settings('prices')),
     dashboard: wholeOf(settings('dashboard').section('dashboard'), DASHBOARD),
     log: wholeOf(settings('log').section('log'), LOG),
-    snapshot: wholeOf(settings('snapshot').section('snapshot'), SNAPSHOT),
+    snapshot: wholeOf(filled(settings('snapshot'), 'snapshot'), SNAPSHOT),
     processes: PROCESSES.processes.read(settings('processes')),
     threads: PROCESSES.threads.read(settings('threads')),
     candidate: readCandidate(settings('candidate')),
@@ -149,6 +149,15 @@ function settingsOf(roots: readonly Section[]): (setting: (typeof SETTINGS)[numb
   }
 }
 
+/** A section with nothing in it, as a template without its values makes one, would be a service without certificates, or alone with its budgets. */
+function filled(root: Section, setting: 'tls' | 'storage' | 'snapshot'): Section {
+  const before = root.faultCount
+  const section = root.section(setting)
+  if (root.has(setting) && root.faultCount === before && section.names().length === 0)
+    root.fault(setting, 'has nothing in it: fill it in, or leave it out')
+  return section
+}
+
 const NO_SOURCE: Source = { file: '', document: new Document(), lines: new LineCounter(), faults: [] }
 
 /** Relative to the file that names it. */
@@ -158,7 +167,7 @@ function readCandidate(root: Section): string | undefined {
 }
 
 function readTlsSection(root: Section, before: TlsConfig | undefined): TlsConfig | undefined {
-  const section = root.section('tls')
+  const section = filled(root, 'tls')
   const files = wholeOf(section, TLS)
   const fault: TlsFault = (option, reason) => section.fault(TLS[option].name, reason)
   return readTls(files, dirname(root.file), fault, before)
