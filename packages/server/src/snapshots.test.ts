@@ -214,21 +214,23 @@ longTest('after kill -9 a restart knows what the last snapshot knew', async (t) 
   assert.ok([93, 88].includes(await left(url, 'month')))
 })
 
-longTest(
-  'with other numbers what was spent stays spent; with another algorithm or table the policy starts full, and the others do not',
-  async (t) => {
-    const { yaml } = setUp(t)
-    const first = await runService(t, yaml)
-    await takeOfEach(first.url)
-    await first.stop()
-    const changed = yaml
-      .replace('limit: 100', 'limit: 200')
-      .replace('sliding-log, limit: 10', 'gcra, limit: 10')
-      .replace('max-keys: 100', 'max-keys: 200')
-    const second = await runService(t, changed)
-    assert.deepEqual(await Promise.all(NAMES.map((name) => left(second.url, name))), [193, 50, 10, 13])
-  },
-)
+test('what was spent stays spent with other numbers, another algorithm, another table and other parts', async (t) => {
+  const { yaml } = setUp(t)
+  const first = await runService(t, yaml)
+  await takeOfEach(first.url)
+  await first.stop()
+  const changed = yaml
+    .replace('limit: 100', 'limit: 200')
+    .replace('sliding-log, limit: 10', 'gcra, limit: 10')
+    .replace('max-keys: 100', 'max-keys: 200')
+    .replace('all-of: [', 'all-of: [{ name: z, algorithm: gcra, limit: 5000, window: 1h }, ')
+  const second = await runService(t, changed)
+  assert.deepEqual(await Promise.all(NAMES.map((name) => left(second.url, name))), [193, 43, 3, 13])
+  await second.stop()
+  const third = await runService(t, changed)
+  assert.deepEqual(await Promise.all(NAMES.map((name) => left(third.url, name))), [193, 43, 3, 13])
+  await third.stop()
+})
 
 longTest('a damaged snapshot is refused, reported and kept, and the service starts', async (t) => {
   const { file, yaml } = setUp(t)

@@ -12,7 +12,6 @@ import {
   type LimiterStats,
   type OpenOptions,
   type Policy,
-  PolicyError,
   type Reservation,
   restoreLimiter,
   type SharedStats,
@@ -20,6 +19,7 @@ import {
 import { type CallRate, createRateTable, restoreRateTable, type Throttled } from 'sluicegate/rate-table'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
+import { canBecome } from './can-become.js'
 import { reserveNowOf } from './reserve-now.js'
 import type { SavedPolicy } from './snapshot-file.js'
 import type { StoreWatch } from './store-watch.js'
@@ -138,7 +138,7 @@ export interface Storage {
   /** @throws {PolicyError} when there is no room for the policy or its options are invalid. */
   limiter(config: PolicyConfig, making: LimiterMaking): EngineLimiter
   /**
-   * The same with the keys that were saved; undefined where they cannot be used, for another algorithm or table, and at a store.
+   * The same with the keys that were saved, as they were saved where they cannot go on under the policy; undefined at a store.
    *
    * @throws {PolicyError} `SNAPSHOT_INVALID`
    */
@@ -176,15 +176,9 @@ export const MEMORY: Storage = {
     return inMemory(createLimiter(policy, { onFull, hotKeys, ...(maxKeys && { maxKeys }), ...(clock && { clock }) }))
   },
   restored({ policy, maxKeys, onFull }, { clock, hotKeys }, saved) {
-    if (saved.maxKeys !== maxKeys || saved.onFull !== onFull) return undefined
     const limiter = restoreLimiter(saved.bytes, { hotKeys, ...(clock && { clock }) })
-    try {
-      if (!isDeepStrictEqual(limiter.policy, policy)) limiter.update(policy)
-    } catch (error) {
-      limiter.close()
-      if (error instanceof PolicyError) return undefined
-      throw error
-    }
+    const isSameTable = saved.maxKeys === maxKeys && saved.onFull === onFull
+    if (isSameTable && canBecome(limiter.policy, policy) && !isDeepStrictEqual(limiter.policy, policy)) limiter.update(policy)
     return inMemory(limiter)
   },
   rateTable({ maxKeys }, { clock, hotKeys }, saved) {

@@ -1,7 +1,9 @@
-import { type Clock, type Decision, PolicyError, preciseClock } from 'sluicegate'
+import { isDeepStrictEqual } from 'node:util'
+import { type Clock, type Decision, type Policy, PolicyError, preciseClock } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
+import { CarryingLimiter } from './carrying-limiter.js'
 import { type Cost, Costs } from './costs.js'
 import { type CallRateRoom, type EngineLimiter, type LimiterMaking, MEMORY, type Storage } from './engine-limiter.js'
 import type { HoldVerbs } from './hold-verbs.js'
@@ -62,6 +64,11 @@ export interface EngineOptions {
 /** Of the keys of a policy, or of its tier with that id. No name has a line feed in it. */
 function savedId(policy: string, tier: string | undefined): string {
   return tier === undefined ? policy : `${policy}\n${tier}`
+}
+
+/** Whether saved keys go on in the table that they were saved of. */
+function staysIn({ policy, maxKeys, onFull }: PolicyConfig, of: Policy, saved: SavedPolicy): boolean {
+  return saved.maxKeys === maxKeys && saved.onFull === onFull && isDeepStrictEqual(of, policy)
 }
 
 /** The owner of the policies that the engine was made with. */
@@ -214,13 +221,21 @@ export class Engine {
     return (saved && this.#restored(config, saved)) ?? this.storage.limiter(config, this.#making)
   }
 
+  /** Under another algorithm, other parts or another table keys bring along what they have spent when they are next used; with tiers they start full. */
+
   #restored(config: PolicyConfig, saved: SavedPolicy): EngineLimiter | undefined {
     const unusable = (reason: string): undefined => {
       this.forget(saved.name, saved.tier)
       if (saved.tier === undefined) this.#onUnusable?.(saved.name, reason)
     }
     try {
-      return this.storage.restored(config, this.#making, saved) ?? unusable('its algorithm or its table is another now')
+      const before = this.storage.restored(config, this.#making, saved)
+      if (before === undefined) return unusable('its keys are at a store now')
+      if (staysIn(config, before.policy, saved)) return before
+      if (config.tiers === undefined && saved.tier === undefined)
+        return new CarryingLimiter(this.storage.limiter(config, this.#making), before, this.#nowMs)
+      before.close()
+      return unusable('its algorithm or its table is another now')
     } catch (error) {
       if (!(error instanceof PolicyError)) throw error
       return unusable(error.message)
