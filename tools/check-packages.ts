@@ -13,7 +13,7 @@ const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly u
   // Half of it are source maps.
   sluicegate: { size: 1_272_000, unpackedSize: 6_090_000 },
   // What it uses of the library is in it.
-  'sluicegate-server': { size: 678_500, unpackedSize: 2_484_000 },
+  'sluicegate-server': { size: 683_000, unpackedSize: 2_496_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */
