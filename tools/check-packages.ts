@@ -11,9 +11,9 @@ const IMPORTED = new Set<Published>(['sluicegate'])
 /** The most bytes of each, as downloaded and as installed. */
 const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
   // Half of it are source maps.
-  sluicegate: { size: 1_272_000, unpackedSize: 6_090_000 },
+  sluicegate: { size: 1_274_000, unpackedSize: 6_102_000 },
   // What it uses of the library is in it.
-  'sluicegate-server': { size: 683_000, unpackedSize: 2_496_000 },
+  'sluicegate-server': { size: 684_500, unpackedSize: 2_500_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */

@@ -11,26 +11,14 @@ import type { Reserved } from '../backend.js'
 import { KeyLooks } from './key-looks.js'
 import { OutageWaiting } from './outage-waiting.js'
 import type { QueueAhead, Reservations } from './reservations.js'
+import { isStanding, type Newcomer, type ReservedWait, ReservedWaits, type SentReservation, SLACK_MS } from './reserved-waits.js'
 import { Sleepers } from './sleepers.js'
-import { PendingRequests, ReservedTimes, type Wait, type Waited, WaitingQueue } from './waiting-queue.js'
+import { PendingRequests, type Wait, type Waited, WaitingQueue } from './waiting-queue.js'
 
 /** Waiters of one key that move up together: each costs two calls. */
 const MOST_MOVED = 64
 /** The same of all keys, when the policy changes, which is rare. */
 const MOST_MOVED_BY_CHANGE = 1_000
-/** Answers are in whole milliseconds, and take unequal times. */
-const SLACK_MS = 2
-
-/** A waiter that sleeps until its reservation. */
-interface ReservedWait {
-  readonly wait: Wait
-  readonly reserved: Reserved
-  readonly dueMs: number
-  /** Its reservation is no more: it has to reserve again. */
-  isLifted: boolean
-  /** It goes with tokens that came back, and its reservation is not needed. */
-  isGiven: boolean
-}
 
 /** How often to ask for a permit that may be released any time: the first and the longest pause. */
 const FIRST_ASK_MS = 20
@@ -38,7 +26,7 @@ const LAST_ASK_MS = 1_000
 
 /** The result of one request to the backend: one of these. */
 interface Attempt {
-  readonly reserved?: Reserved & { readonly sentMs: number }
+  readonly reserved?: SentReservation
   /** The final answer. */
   readonly answer?: Decision
   /** Denied until this reading. */
@@ -53,18 +41,14 @@ interface Attempt {
 export class SharedWaiting {
   private readonly reservations: Reservations
   private readonly sleepers: Sleepers
+  private readonly asleep: ReservedWaits
   private readonly maxWaiting: number
   /** The queue of each key, in the order of arrival. */
   private readonly queues = new Map<string, WaitingQueue>()
   private readonly limits: BookingLimits
   private readonly underway = new PendingRequests()
-  /** The earliest times at which reservations may be redeemed, and the times until which their waiters sleep. */
-  private readonly awaited = new ReservedTimes()
-  private readonly slept = new ReservedTimes()
   /** The last waiter of each key that sleeps until its reservation, or redeems it. */
   private readonly redeeming = new Map<string, Promise<unknown>>()
-  /** Those that sleep until their reservation, by key, in the order in which they reserved. */
-  private readonly asleep = new Map<string, Set<ReservedWait>>()
   private readonly looks: KeyLooks
   /** Reservations of waiters that gave up before others, by key. */
   private readonly abandoned = new Map<string, Reserved[]>()
@@ -75,9 +59,10 @@ export class SharedWaiting {
   constructor(reservations: Reservations, clock: Clock, maxWaiting: number) {
     this.reservations = reservations
     this.sleepers = new Sleepers(clock)
+    this.asleep = new ReservedWaits(this.sleepers, () => reservations.policy)
     this.looks = new KeyLooks(
       this.sleepers,
-      (name) => this.latest(name)?.dueMs,
+      (name) => this.asleep.latest(name)?.dueMs,
       (name) => this.look(name),
     )
     this.meanwhile = new OutageWaiting(reservations, this.sleepers, (wait) => this.turn(wait))
@@ -131,7 +116,7 @@ export class SharedWaiting {
    */
   released(key: Key, freeMs?: number): void {
     const name = nameOf(key)
-    if (freeMs !== undefined && this.isLate(name, freeMs, 1)) this.lift(name)
+    if (freeMs !== undefined && this.asleep.isLate(name, freeMs, 1)) this.lift(name)
     this.sleepers.wake(this.queues.get(name)?.first)
   }
 
@@ -139,7 +124,7 @@ export class SharedWaiting {
   gift(key: Key, tokens: number): number {
     if (!isClosedAhead(this.reservations.policy)) return tokens
     let left = tokens
-    for (const own of this.standing(nameOf(key))) {
+    for (const own of this.asleep.standing(nameOf(key))) {
       if (own.reserved.cost > left) break
       own.isGiven = true
       left -= own.reserved.cost
@@ -154,11 +139,11 @@ export class SharedWaiting {
    */
   resetting(key: Key): () => void {
     const name = nameOf(key)
-    const slept = [...(this.asleep.get(name) ?? [])]
+    const slept = this.asleep.standing(name)
     return () => {
       const lifted = slept.filter(isStanding)
       this.lose(name, lifted)
-      this.wakeAll(lifted)
+      this.asleep.wake(lifted)
     }
   }
 
@@ -167,18 +152,18 @@ export class SharedWaiting {
     const { policy } = this.reservations
     if (!isBookedAhead(policy)) return
     let left = MOST_MOVED_BY_CHANGE
-    for (const name of this.asleep.keys()) {
+    for (const name of this.asleep.names) {
       const lifted = this.lifted(name, Math.max(MOST_MOVED, left))
       left -= lifted.length
       const newestFirst = [...lifted].reverse()
       const back = newestFirst.map(({ reserved }) => this.reservations.discardNow(reserved))
-      void Promise.allSettled(back).then(() => this.wakeAll(lifted))
+      void Promise.allSettled(back).then(() => this.asleep.wake(lifted))
     }
   }
 
   /** Call it when the numbers of the policy have changed. */
   changed(): void {
-    for (const name of isRate(this.reservations.policy) ? [...this.asleep.keys()] : []) this.lift(name)
+    for (const name of isRate(this.reservations.policy) ? this.asleep.names : []) this.lift(name)
     for (const { first } of this.queues.values()) this.sleepers.wake(first)
   }
 
@@ -292,6 +277,7 @@ export class SharedWaiting {
     // Of most policies nothing comes back once another reservation came after.
     const freeing = this.reservations.freeing(key)
     if (freeing !== undefined) await Promise.race([freeing, this.sleepers.sleep(this.reservations.timeoutMs, signal)])
+    const { count } = this.asleep
     const sentMs = this.sleepers.nowMs()
     const leftMs = this.leftMs(untilMs)
     const booking = this.reservations.reserve(key, cost, this.limits.mostMs(key, leftMs, sentMs * 1000))
@@ -299,9 +285,14 @@ export class SharedWaiting {
       if (late.allowed) this.giveBack(late, sentMs)
     })
     if (reserved.allowed) {
+      const name = nameOf(key)
+      const freeMs = reserved.waitUs / 1000
+      const isSooner = (): boolean => this.sleepers.nowMs() + freeMs < this.asleep.allPassedMs(name)
+      // What is charged for now may be of another account than what they have reserved, a region's.
+      if (freeMs > 0 && isSooner() && isRate(this.reservations.policy)) this.heard(name, count, { sentMs, freeMs, cost })
+      const latestMs = this.asleep.allPassedMs(name)
+      if (!isSooner() || untilMs < latestMs) return { reserved: { ...reserved, sentMs } }
       // Tokens were returned ahead of other bookings: they are not for later arrivals.
-      const latestMs = this.awaited.latestMs(nameOf(key))
-      if (this.sleepers.nowMs() + reserved.waitUs / 1000 >= latestMs || untilMs < latestMs) return { reserved: { ...reserved, sentMs } }
       this.discard(reserved)
       return { deniedUntilMs: latestMs }
     }
@@ -317,12 +308,12 @@ export class SharedWaiting {
    * {@link onceDue}, not before earlier waiters of the key that have their reservations: a later one may need no further answer, or its answer
    * may come with theirs.
    */
-  private async inOrder(reserved: Reserved & { readonly sentMs: number }, wait: Wait): Promise<Waited | undefined> {
+  private async inOrder(reserved: SentReservation, wait: Wait): Promise<Waited | undefined> {
     const name = nameOf(reserved.key)
     const before = this.redeeming.get(name)
     if (before === undefined && reserved.waitUs === 0) return this.onceDue(reserved, wait)
     // One whose time ends before theirs was let past them.
-    const follows = before !== undefined && this.awaited.latestMs(name) <= wait.untilMs
+    const follows = before !== undefined && this.asleep.allPassedMs(name) <= wait.untilMs
     const due = this.onceDue(reserved, wait)
     const redeeming = follows ? after(before, due) : due
     this.redeeming.set(name, redeeming)
@@ -334,30 +325,19 @@ export class SharedWaiting {
   }
 
   /** Sleeps until the reserved tokens may be spent; undefined when it woke too late and has to reserve again. */
-  private async onceDue(reserved: Reserved & { readonly sentMs: number }, wait: Wait): Promise<Waited | undefined> {
-    const { request, untilMs } = wait
-    const { signal } = request
-    const name = nameOf(request.key)
-    const served = this.awaited.add(name, reserved.sentMs + reserved.waitUs / 1000)
-    const dueUs = this.dueUs(name, reserved, untilMs)
-    const woken = this.slept.add(name, dueUs / 1000)
-    const own: ReservedWait = { wait, reserved, dueMs: dueUs / 1000, isLifted: false, isGiven: false }
-    const others = this.asleep.get(name) ?? new Set()
-    this.asleep.set(name, others.add(own))
+  private async onceDue(reserved: SentReservation, wait: Wait): Promise<Waited | undefined> {
+    const { signal } = wait.request
+    const name = nameOf(reserved.key)
+    const own = this.asleep.add(wait, reserved)
     try {
       this.looks.begin(name)
-      if (reserved.waitUs > 0) await this.sleepers.sleepUntil(dueUs, signal, wait)
+      await this.asleep.sleep(own)
     } catch (reason) {
-      if (!own.isLifted) this.abandon(own, others)
+      if (!own.isLifted) this.abandon(own)
       throw reason
     } finally {
-      others.delete(own)
-      if (others.size === 0) {
-        this.asleep.delete(name)
-        this.looks.end(name)
-      }
-      served()
-      woken()
+      this.asleep.remove(own)
+      if (!this.asleep.has(name)) this.looks.end(name)
     }
     if (own.isLifted) return undefined
     const decision = await this.reservations.redeem(reserved, this.sleepers.nowMs() - reserved.sentMs)
@@ -373,31 +353,31 @@ export class SharedWaiting {
 
   /**
    * Lets the sleepers of a key reserve anew where a newcomer would pass before the first of them: then another process has reset it, or given back more than
-   * they had reserved. They give nothing back: after a reset that would be of others.
+   * they had reserved. They give nothing back: after a reset that would be of others. Of a rate they go sooner by what it has given back otherwise.
    */
   private async look(name: string): Promise<void> {
-    const [first] = this.standing(name)
+    const [first] = this.asleep.standing(name)
     if (first === undefined) return
-    const freeMs = await this.reservations.untilFreeMs(first.reserved.key, first.reserved.cost)
-    if (freeMs < first.dueMs - this.sleepers.nowMs() - SLACK_MS) this.wakeAll(this.lifted(name, Number.POSITIVE_INFINITY))
+    const { key, cost } = first.reserved
+    const { count } = this.asleep
+    const sentMs = this.sleepers.nowMs()
+    this.heard(name, count, { sentMs, cost, freeMs: await this.reservations.untilFreeMs(key, cost) }, first)
   }
 
-  /**
-   * When to wake for a reservation: not before earlier ones. Answers take unequal times, so of reservations for one moment the last would be
-   * redeemed first.
-   */
-  private dueUs(name: string, { waitUs }: Reserved, untilMs: number): number {
-    const ownUs = this.sleepers.inUs(waitUs / 1000)
-    const latestMs = this.slept.latestMs(name)
-    return waitUs > 0 && latestMs <= untilMs ? Math.max(ownUs, Math.round(latestMs * 1000)) : ownUs
+  /** @param count how many had reserved when it was sent, and who was the first. */
+  private heard(name: string, count: number, newcomer: Newcomer, first?: ReservedWait): void {
+    const all = this.asleep.standing(name, count)
+    if (this.asleep.isBefore(first ?? all[0], newcomer)) this.asleep.wake(this.lifted(name, Number.POSITIVE_INFINITY))
+    else if (isRate(this.reservations.policy)) this.asleep.moveSooner(all, newcomer)
   }
 
   /** A waiter with a reservation gave up. Before others its tokens come back only together with theirs. */
-  private abandon({ reserved, dueMs }: ReservedWait, others: ReadonlySet<ReservedWait>): void {
+  private abandon(own: ReservedWait): void {
+    const { reserved, dueMs } = own
     const { key } = reserved
-    const later = [...others].filter((other) => other.reserved.order > reserved.order)
+    const behind = this.asleep.countBehind(own)
     this.limits.gaveUp(key, this.sleepers.nowMs() * 1000, dueMs * 1000)
-    if (later.length === 0 || later.length > MOST_MOVED || !isRate(this.reservations.policy)) {
+    if (behind === 0 || behind > MOST_MOVED || !isRate(this.reservations.policy)) {
       this.discard(reserved)
       return
     }
@@ -414,10 +394,10 @@ export class SharedWaiting {
   /** Lets those behind waiters that gave up reserve anew, unless another process has reserved behind them: then they keep what they have. */
   private async moveUp(name: string, key: Key): Promise<void> {
     try {
-      const cost = this.latest(name)?.reserved.cost ?? 1
+      const cost = this.asleep.latest(name)?.reserved.cost ?? 1
       const freeMs = await this.reservations.untilFreeMs(key, cost)
-      const { dueMs } = this.latest(name) ?? { dueMs: Number.NEGATIVE_INFINITY }
-      if (freeMs <= dueMs - this.sleepers.nowMs() + this.tokensMs(cost) + SLACK_MS) this.lift(name)
+      const { dueMs } = this.asleep.latest(name) ?? { dueMs: Number.NEGATIVE_INFINITY }
+      if (freeMs <= dueMs - this.sleepers.nowMs() + this.asleep.tokensMs(cost) + SLACK_MS) this.lift(name)
     } catch {
       // In an outage they keep what they have.
     }
@@ -426,38 +406,17 @@ export class SharedWaiting {
     for (const reserved of abandoned) this.discard(reserved)
   }
 
-  /** Whether a newcomer that needs `cost` tokens would pass before its time, behind all that have reserved. */
-  private isLate(name: string, freeMs: number, cost: number): boolean {
-    const latest = this.latest(name)
-    if (latest === undefined || !isRate(this.reservations.policy)) return false
-    return freeMs < latest.dueMs - this.sleepers.nowMs() + this.tokensMs(cost) - SLACK_MS
-  }
-
-  /** The sleepers of a key that count on their reservations. */
-  private standing(name: string): readonly ReservedWait[] {
-    return [...(this.asleep.get(name) ?? [])].filter(isStanding)
-  }
-
-  private latest(name: string): ReservedWait | undefined {
-    return [...(this.asleep.get(name) ?? [])].at(-1)
-  }
-
-  /** In which `tokens` flow back. */
-  private tokensMs(tokens: number): number {
-    const { windowMs, limit } = this.reservations.policy
-    return (tokens * windowMs) / limit
-  }
-
-  /** The sleepers of a key give their reservations back, and reserve anew in their order. */
+  /** The sleepers of a key give their reservations back, and reserve anew in their order. What does not come back would be charged twice. */
   private lift(name: string): void {
+    if (!this.asleep.areInARow(name)) return
     const lifted = this.lifted(name)
     for (const { reserved } of lifted) this.discard(reserved)
-    this.wakeAll(lifted)
+    this.asleep.wake(lifted)
   }
 
   /** The sleepers of a key, which have to reserve anew; none where there are many. */
   private lifted(name: string, most = MOST_MOVED): readonly ReservedWait[] {
-    const all = this.standing(name)
+    const all = this.asleep.standing(name)
     if (all.length > most) return []
     this.lose(name, all)
     return all
@@ -467,10 +426,6 @@ export class SharedWaiting {
     for (const own of lifted) own.isLifted = true
     const queue = this.queues.get(name)
     if (queue !== undefined && lifted.length > 0) queue.returns++
-  }
-
-  private wakeAll(all: readonly ReservedWait[]): void {
-    for (const { wait } of all) this.sleepers.wake(wait)
   }
 
   private giveBack(reserved: Reserved, sentMs: number): void {
@@ -485,11 +440,6 @@ export class SharedWaiting {
   private leftMs(untilMs: number): number {
     return Math.max(0, untilMs - this.sleepers.nowMs())
   }
-}
-
-/** Whether a sleeper counts on its reservation. */
-function isStanding({ isLifted, isGiven }: ReservedWait): boolean {
-  return !isLifted && !isGiven
 }
 
 async function after<Value>(before: Promise<unknown>, promise: Promise<Value>): Promise<Value> {
