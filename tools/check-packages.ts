@@ -27,7 +27,8 @@ export async function checkPackages(): Promise<string[]> {
       .map(({ path }) => `${name}: ${path} would be published`)
     const publint = faultsOfTool('publint', 'run', `${FOLDER}/${found.filename}`, '--strict')
     const attw = IMPORTED.has(name) ? typesFaults(`${FOLDER}/${found.filename}`) : []
-    faults.push(...weightFaults(name, found), ...strays, ...looseImports(name, found), ...foreignTypes(name, found), ...publint, ...attw)
+    faults.push(...weightFaults(name, found), ...saidWeights(name, found), ...strays)
+    faults.push(...looseImports(name, found), ...foreignTypes(name, found), ...publint, ...attw)
   }
   return faults
 }
@@ -49,6 +50,14 @@ function weightFaults(name: Published, found: Packed): string[] {
       (each) =>
         `${name}: ${found[each]} bytes (${each} of npm pack), more than ${MOST_BYTES[name][each]}; \`npm run pack\` leaves the files in .cache/packages`,
     )
+}
+
+/** What READMEs say of the weight. */
+function saidWeights(name: Published, { size, unpackedSize }: Packed): string[] {
+  const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
+  const words = `${megabytes(size)} MB to download and ${megabytes(unpackedSize)} MB installed`
+  const files = [`${FOLDER_OF[name]}/README.md`, ...(name === 'sluicegate' ? ['README.md'] : [])]
+  return files.filter((file) => !readFileSync(file, 'utf8').includes(words)).map((file) => `${file} has to say: ${words}`)
 }
 
 /** Imports, also of types, from packed files to files that are not packed: they would fail only where the package is installed. */

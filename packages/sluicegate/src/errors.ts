@@ -38,8 +38,7 @@ class PolicyError extends TypeError {
   readonly code: PolicyErrorCode
   /** The option or argument at fault, for example `limit`. */
   readonly option: string
-  /** What is wrong with it, and what to do. */
-  readonly mend: string
+  readonly #mend: string
   /** Private, so that no log and no JSON shows what the message cuts: it may be a whole key or a client with its password. */
   readonly #value: unknown
 
@@ -47,10 +46,15 @@ class PolicyError extends TypeError {
   constructor(code: PolicyErrorCode, option: string, value: unknown, mend: string, options: { cause?: unknown; where?: string } = {}) {
     const { where, ...of } = options
     super(`${where === undefined ? '' : `${where}: `}${option}: ${mend} (got ${show(value)})`, of)
-    this.mend = mend
+    this.#mend = mend
     this.code = code
     this.option = option
     this.#value = value
+  }
+
+  /** What is wrong with it, and what to do. Part of the message, which is printed beside the members. */
+  get mend(): string {
+    return this.#mend
   }
 
   /** What the option was. Logs and JSON show only what the message says of it. */
@@ -82,9 +86,15 @@ type OnceStoreError = StoreError
 
 export { OnceStoreError as StoreError }
 
+/** As variables of the environment have numbers. */
+const NUMBER = /^-?\d{1,15}(\.\d{1,15})?$/
+
 /** Short and safe for messages: long strings are cut, nothing is ever called on the value. */
 function show(value: unknown): string {
-  if (typeof value === 'string') return value.length > 60 ? `a string of ${value.length} characters` : JSON.stringify(value)
+  if (typeof value === 'string') {
+    if (value.length > 60) return `a string of ${value.length} characters`
+    return NUMBER.test(value) ? `the text ${JSON.stringify(value)}` : JSON.stringify(value)
+  }
   if (typeof value === 'bigint') return `${value}n`
   if (typeof value === 'function') return 'a function'
   if (value instanceof Uint8Array) return `a Uint8Array of ${value.byteLength} bytes`

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { test } from 'node:test'
+import { inspect } from 'node:util'
 import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
@@ -145,6 +146,37 @@ test('the error for a value that is no policy says how to make one', () => {
     said((each) => createLimiter(each, { store }), { limit: 5, window: '1m' }),
     /createLimiter\(tokenBucket\(\{ limit, window \}\)\)/,
   )
+})
+
+test('the error for a policy as a file of configuration has it names the function of its algorithm', () => {
+  const bucket = { algorithm: 'token-bucket', limit: 5, window: '1m' }
+  assert.match(said(createLimiter, bucket), /say createLimiter\(tokenBucket\(\{ limit, window \}\)\)/)
+  assert.match(said(limitExpress, { ...bucket, algorithm: 'fixed-window' }), /say rateLimit\(fixedWindow\(\{ limit, window \}\)\)/)
+  assert.match(
+    said(createLimiter, { algorithm: 'concurrency', limit: 5, ttl: '1m' }),
+    /say createLimiter\(concurrency\(\{ limit, ttl \}\)\)/,
+  )
+  assert.match(said(limitExpress, { ...policy, key: address() }), /key: is no part of a policy/)
+})
+
+test('a number that is text, as variables of the environment are, is said to be text', () => {
+  const text = '100' as never
+  assert.match(
+    said((limit) => tokenBucket({ limit, window: '1m' }), text),
+    /limit: must be an integer .* \(got the text "100"\)/,
+  )
+  assert.match(
+    said((cost) => createLimiter(policy).take('ada', cost), text),
+    /\(got the text "100"\)/,
+  )
+})
+
+test('an error that is printed says once what to do', () => {
+  try {
+    tokenBucket({ limit: 0, window: '1m' })
+  } catch (error) {
+    assert.equal(inspect(error).split('must be an integer').length, 2)
+  }
 })
 
 test('the error for options of other libraries in place of a policy says what takes them', () => {
@@ -311,10 +343,7 @@ test('rateLimit itself in the place of what it makes says what to write', async 
   })
   koa.use(limitKoa as never)
   for (const handler of [app, koa.callback()] as RequestListener[]) {
-    const server = await listening(createServer(handler))
-    const text = await (await fetch(`http://127.0.0.1:${server.port}/`)).text()
-    assert.match(text, /write app\.use\(rateLimit\(policy\)\) instead of app\.use\(rateLimit\)/)
-    await server.close()
+    assert.match(await answerOf(handler), /write app\.use\(rateLimit\(policy\)\) instead of app\.use\(rateLimit\)/)
   }
   const hono = new Hono().use(limitHono as never).onError((error, context) => context.text(error.message))
   assert.match(await (await hono.request('/')).text(), /write app\.use\(rateLimit\(policy\)\) instead of app\.use\(rateLimit\)/)
@@ -322,6 +351,56 @@ test('rateLimit itself in the place of what it makes says what to write', async 
   // Fastify lets what its plugins throw end the process, with this text.
   assert.match(said(limitFastify, fastify()), /write app\.register\(rateLimit\(policy\)\) instead of app\.register\(rateLimit\)/)
 })
+
+test('middleware of another framework says which entry point is meant', async () => {
+  const makers: Record<string, unknown> = {
+    express: limitExpress,
+    fastify: limitFastify,
+    hono: limitHono,
+    koa: limitKoa,
+    fetch: limitFetch,
+  }
+  const answers: Record<string, (made: never) => Promise<string>> = {
+    express: (made) => {
+      const app = express().use(made)
+      const caught: express.ErrorRequestHandler = (error, _request, response, _next) => void response.status(500).send(error.message)
+      return answerOf(app.use(caught))
+    },
+    hono: async (made) => {
+      const app = new Hono().use(made).onError((error, context) => context.text(error.message))
+      return (await app.request('/')).text()
+    },
+    koa: (made) => {
+      const koa = new Koa({ env: 'test' }).use(async (context, next) => {
+        await next().catch((error: Error) => (context.body = error.message))
+      })
+      return answerOf(koa.use(made).callback())
+    },
+    fetch: async (made) => said((limit: (request: Request) => unknown) => limit(new Request('http://a/')), made),
+    // Fastify lets what its plugins throw end the process, with this text.
+    fastify: async (made) => said((plugin: (...given: unknown[]) => unknown) => plugin(fastify(), {}, () => undefined), made),
+  }
+  for (const [framework, answer] of Object.entries(answers)) {
+    for (const [entry, make] of Object.entries(makers)) {
+      const wanted = `is that of 'sluicegate/${entry}', and another framework calls it: import { rateLimit } from 'sluicegate/${framework}'`
+      const isAsync = entry === 'koa' || entry === 'hono'
+      if (entry === framework || (isAsync && (framework === 'fetch' || framework === 'fastify'))) continue
+      assert.ok((await answer((make as (each: object) => never)(policy))).includes(wanted), `${entry} in ${framework}`)
+    }
+  }
+  for (const limit of [limitKoa(policy), limitHono(policy)]) {
+    for (const given of [new Request('http://a/'), fastify()]) {
+      await assert.rejects((limit as (...given: unknown[]) => Promise<unknown>)(given), /and another framework calls it: import/)
+    }
+  }
+})
+
+async function answerOf(handler: RequestListener): Promise<string> {
+  const server = await listening(createServer(handler))
+  const text = await (await fetch(`http://127.0.0.1:${server.port}/`)).text()
+  await server.close()
+  return text
+}
 
 test('a policy in the place of middleware: frameworks look at its type alone, and say what docs/errors.md says of them', async () => {
   const said: string[] = []

@@ -1,6 +1,6 @@
 import type { Request } from 'express'
 import { isPromise } from '../awaitable.js'
-import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
+import { type LimitArgument, notCalledBy, optionsOf } from '../middleware/limit-argument.js'
 import { Middleware, type MiddlewareResult } from '../middleware/middleware.js'
 import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'
 import {
@@ -51,6 +51,7 @@ export function rateLimit<ExpressRequest extends RequestLike>(
 ): RateLimitMiddleware {
   const middleware = new Middleware(optionsOf(argument, 'rateLimit', second) as MiddlewareOptions<RequestLike>)
   return (request, response, next) => {
+    if (typeof next !== 'function' || request.method === undefined) throw notCalledBy('express', request)
     const { socket } = request
     // The client has disconnected.
     if (socket?.destroyed === true) return

@@ -12,7 +12,7 @@ import { isPromise } from '../awaitable.js'
 import type { Decision } from '../decision/decision.js'
 import { PolicyError } from '../errors.js'
 import { putHeaders } from '../headers/header.js'
-import { type LimitArgument, namesLimit, optionsOf, routeOptions } from '../middleware/limit-argument.js'
+import { type LimitArgument, namesLimit, notCalledBy, optionsOf, routeOptions } from '../middleware/limit-argument.js'
 import { Middleware, type MiddlewareResult, stricter } from '../middleware/middleware.js'
 import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'
 import { faultOf, followLater, isGone, NodeFacts, settleAtEnd } from '../middleware/node-exchange.js'
@@ -104,6 +104,7 @@ export function rateLimit(argument: LimitArgument<FastifyRequest> | RateLimitOpt
   const ofAll = namesLimit(all) ? new Middleware<FastifyRequest>(all) : undefined
   const ofRoutes = new RouteMiddlewares<FastifyRequest>(all)
   const plugin = (app: FastifyInstance, _: unknown, done: () => void): void => {
+    if (app.hasRequestDecorator === undefined) throw notCalledBy('fastify', app)
     if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', null)
     if (!Object.hasOwn(app, 'rateLimit')) {
       app.decorate('rateLimit', (own: LimitArgument<FastifyRequest>) => hookOf(new Middleware(routeOptions(all, own))))

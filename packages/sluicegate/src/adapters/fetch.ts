@@ -11,7 +11,7 @@ import {
   settleUnchanged,
   settlingResponse,
 } from '../middleware/fetch-exchange.js'
-import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
+import { type LimitArgument, notCalledBy, optionsOf } from '../middleware/limit-argument.js'
 import { Middleware, type Pass } from '../middleware/middleware.js'
 import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'
 import { settleQuietly } from '../middleware/settle.js'
@@ -93,10 +93,12 @@ export function rateLimit<FetchRequest extends Request>(
   const middleware = new Middleware<FetchRequest>(options)
   const seesTooLittle = needsResponse(options)
   const passed = new WeakMap<FetchRequest, Pass>()
-  const decide = (request: FetchRequest, environment: unknown) =>
-    addressed(request, environment, [request, environment], (address) =>
+  const decide = (request: FetchRequest, environment: unknown) => {
+    if (request.clone === undefined) throw notCalledBy('fetch', request)
+    return addressed(request, environment, [request, environment], (address) =>
       middleware.handle(new FetchFacts(request, address, environment), request),
     )
+  }
   const limit = (request: FetchRequest, environment?: unknown): Awaitable<Response | undefined> => {
     if (seesTooLittle) throw new PolicyError('OPTION_INVALID', 'counts', options.counts, WRAP_INSTEAD)
     if (isAbandoned(request)) return abandonedResponse()

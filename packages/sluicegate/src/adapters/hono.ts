@@ -3,7 +3,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { putHeaders } from '../headers/header.js'
 import type { DenialResponse } from '../middleware/denial-response.js'
 import { abandonedResponse, addressedBy, FetchFacts, isAbandoned, settleUnchanged, settlingResponse } from '../middleware/fetch-exchange.js'
-import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
+import { type LimitArgument, notCalledBy, optionsOf } from '../middleware/limit-argument.js'
 import { Middleware, type MiddlewareResult, type Pass } from '../middleware/middleware.js'
 import type { LimitingOptions, MiddlewareOptions } from '../middleware/middleware-options.js'
 import { faultOf, isGone, type NodeRequest, type NodeResponse, settleAtEnd } from '../middleware/node-exchange.js'
@@ -62,7 +62,8 @@ export function rateLimit<E extends Env>(argument: LimitArgument<Context<E>>, se
   const addressed = addressedBy(given, options)
   const middleware = new Middleware<Context<E>>(options)
   return async (context, next) => {
-    const { raw } = context.req
+    const raw = context.req?.raw
+    if (raw === undefined) throw notCalledBy('hono', context)
     const node = nodeExchange(context.env)
     if (isLost(raw, node)) return abandonedResponse()
     let result: MiddlewareResult

@@ -1,6 +1,6 @@
 import type { Context, Middleware as KoaMiddleware } from 'koa'
 import { type HeaderPair, putHeaders } from '../headers/header.js'
-import { type LimitArgument, optionsOf } from '../middleware/limit-argument.js'
+import { type LimitArgument, notCalledBy, optionsOf } from '../middleware/limit-argument.js'
 import { Middleware, type MiddlewareResult } from '../middleware/middleware.js'
 import type { LimitingOptions } from '../middleware/middleware-options.js'
 import { faultOf, isGone, NodeFacts, routePattern, settleAtEnd } from '../middleware/node-exchange.js'
@@ -27,6 +27,7 @@ export function rateLimit<KoaContext extends Context = Context>(argument: LimitA
 export function rateLimit(argument: LimitArgument<Context>, second?: unknown): KoaMiddleware {
   const middleware = new Middleware<Context>(optionsOf(argument, 'rateLimit', second))
   return async (context, next) => {
+    if (context.onerror === undefined) throw notCalledBy('koa', context)
     const { req, res } = context
     if (isGone(req, res)) return
     let result: MiddlewareResult

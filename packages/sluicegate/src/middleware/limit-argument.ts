@@ -1,6 +1,6 @@
 import { PolicyError } from '../errors.js'
 import { asGiven, checkOptionNames as checkNames, has, isRequest } from '../options/option-checks.js'
-import { besideFields, notOfPolicy } from '../policy/checked-policy.js'
+import { besideFields, isMade, notOfPolicy } from '../policy/checked-policy.js'
 import type { Policy } from '../policy/policy.js'
 import { isStore } from '../shared/store.js'
 import type { LimitingOptions, MiddlewareLimiter, MiddlewareOptions } from './middleware-options.js'
@@ -49,7 +49,8 @@ function namedOptions<Request>(
   if (has(argument, 'take')) return { limiter: argument as MiddlewareLimiter }
   if (!has(argument, 'algorithm')) return argument as MiddlewareOptions<Request>
   const beside = besideFields(argument)
-  if (beside.length > 0) throw notOfPolicy(argument, beside, `${takenBy}({ policy: tokenBucket({...}), ${beside.join(', ')} })`)
+  if (beside.length > 0 && isMade(argument))
+    throw notOfPolicy(argument, beside, `${takenBy}({ policy: tokenBucket({...}), ${beside.join(', ')} })`)
   return { policy: argument as Policy }
 }
 
@@ -70,6 +71,31 @@ function mistakenFor(argument: object, takenBy: string): string | undefined {
     return `is an array: for several limits say ${takenBy}({ limits: [{ policy, key }, ...] }), or allOf([...]) on one key`
   if (has(argument, 'policy') || !isRequest(argument)) return undefined
   return `must be a policy, and not a request: write app.use(${takenBy}(policy)) instead of app.use(${takenBy})`
+}
+
+/** What frameworks give their middleware and plugins, by members; the first that fits. */
+const GIVEN_BY: Readonly<Record<string, (given: Given) => boolean>> = {
+  fastify: (given) => has(given, 'addHook'),
+  hono: ({ req }) => req?.raw !== undefined,
+  koa: (given) => has(given, 'req') && has(given, 'res'),
+  express: (given) => has(given, 'originalUrl'),
+  fetch: (given) => has(given, 'clone') && has(given, 'headers'),
+}
+
+interface Given {
+  readonly req?: { readonly raw?: unknown }
+}
+
+/** The error for middleware that another framework calls. @param entry the entry point that it is of, such as `koa`. */
+export function notCalledBy(entry: string, given: object): PolicyError {
+  const caller = Object.keys(GIVEN_BY).find((name) => GIVEN_BY[name]?.(given))
+  const instead = caller === undefined ? 'take that of your framework' : `import { rateLimit } from 'sluicegate/${caller}'`
+  return new PolicyError(
+    'OPTION_INVALID',
+    'rateLimit',
+    given,
+    `is that of 'sluicegate/${entry}', and another framework calls it: ${instead}`,
+  )
 }
 
 /** The options of a limit of a route's own. @throws {PolicyError} where they have no limit, or unknown names */

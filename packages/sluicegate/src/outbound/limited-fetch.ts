@@ -41,7 +41,8 @@ function holdsPlaces({ concurrency, policy, policyFor, limiter, cost }: Outbound
  * const pages = await Promise.all(urls.map((url) => polite(url)))
  */
 export function limitedFetch<Fetch extends AnyFetch>(fetch: Fetch, options: OutboundOptions = {}): LimitedFetch<Fetch> {
-  if (typeof fetch !== 'function') throw new PolicyError('OPTION_INVALID', 'fetch', fetch, 'must be the function that sends')
+  if (typeof fetch !== 'function')
+    throw new PolicyError('OPTION_INVALID', 'fetch', fetch, 'must be the function that sends: say limitedFetch(fetch, { policy })')
   const settings = outboundSettings(options)
   const queues = new KeyQueues(settings)
   const send = fetch as unknown as (input: unknown, init: unknown) => Promise<ResponseLike>

@@ -3,7 +3,7 @@ import { allOf } from './all-of.js'
 import type { Algorithm, Policy } from './policy.js'
 import { type PolicyMaker, remadePolicy, SINGLE_POLICIES } from './single-policy.js'
 
-export { besideFields, notOfPolicy } from './single-policy.js'
+export { besideFields, isMade, notOfPolicy } from './single-policy.js'
 
 const POLICIES: Readonly<Record<Algorithm, PolicyMaker>> = {
   ...SINGLE_POLICIES,

@@ -243,11 +243,17 @@ const FIELDS: ReadonlySet<string> = new Set([
 export function remadePolicy(makers: Readonly<Record<string, PolicyMaker>>, policy: unknown, option: string, takenBy?: string): Policy {
   const { algorithm } = (policy ?? {}) as Partial<Policy>
   const maker = typeof algorithm === 'string' && Object.hasOwn(makers, algorithm) ? makers[algorithm] : undefined
-  if (maker === undefined) throw new PolicyError('POLICY_INVALID', option, policy, `must be made by ${makerFor(policy, takenBy)}`)
+  if (maker === undefined || !isMade(policy as object))
+    throw new PolicyError('POLICY_INVALID', option, policy, `must be made by ${makerFor(policy, takenBy)}`)
   const own = asGiven(policy as Policy, [...FIELDS])
   const beside = besideFields(own)
   if (beside.length > 0) throw notOfPolicy(policy as object, beside, takenBy && `${takenBy}(policy, { ${beside.join(', ')} })`)
   return maker(own)
+}
+
+/** Whether an object with an `algorithm` may come of a maker, and is not what a file of configuration has. */
+export function isMade(policy: object): boolean {
+  return 'windowMs' in policy || 'policies' in policy
 }
 
 /** What an object that has the fields of a policy has beside them. */
@@ -269,8 +275,11 @@ function makerFor(policy: unknown, takenBy: string | undefined): string {
   if ('policy' in policy && takenBy !== undefined) return `${siblings}: say ${takenBy}(policy, options)`
   const guide = guideFor(Object.keys(policy))
   if (guide !== undefined) return `${siblings}; ${guide}`
-  const numbers = Object.keys(policy).filter((name) => name === 'limit' || name === 'window')
+  const numbers = Object.keys(policy).filter((name) => name === 'limit' || name === 'window' || name === 'ttl')
   if (numbers.length === 0) return siblings
-  const made = `tokenBucket({ ${numbers.length === 2 ? 'limit, window' : "limit: 100, window: '1m'"} })`
+  const { algorithm = 'token-bucket' } = policy as { readonly algorithm?: unknown }
+  const maker = Object.hasOwn(SINGLE_POLICIES, String(algorithm)) ? String(algorithm) : 'token-bucket'
+  const name = maker.replace(/-./, (letter) => letter.slice(1).toUpperCase())
+  const made = `${name}({ ${numbers.length === 2 ? numbers.join(', ') : "limit: 100, window: '1m'"} })`
   return `${siblings}: say ${takenBy === undefined ? made : `${takenBy}(${made})`}`
 }

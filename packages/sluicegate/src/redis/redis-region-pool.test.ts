@@ -57,6 +57,7 @@ test('what a region holds changes by the scripts as by their twin, also when the
         case 0:
         case 1: {
           const answer = {
+            askedUs: claimedUs,
             isScarce: random.chance(0.5),
             least: random.integer(1, 3),
             deniedUs: random.pick([0, random.magnitude(1, 9_000_000)]),
@@ -64,7 +65,7 @@ test('what a region holds changes by the scripts as by their twin, also when the
             rest: amount,
             fullUs: random.magnitude(1, 9_000_000),
           }
-          const times = { claimedUs, endsUs: random.integer(0, 4_000_000), agoUs: random.integer(0, 1_000_000) }
+          const times = { endsUs: random.integer(0, 4_000_000), agoUs: random.integer(0, 1_000_000) }
           const refill = { ...answer, ...times, tokens: random.pick([0, amount]), grantId: random.integer(0, START_US) }
           const given = random.chance(0.2) ? answer : { ...refill, total: random.pick([undefined, 0.000_1]) }
           lastEndUs = await both(
@@ -138,7 +139,7 @@ test('what a region holds changes by the scripts as by their twin, also when the
 
 test('tokens that come back after the clock was set back are void', async () => {
   const { time, pool } = poolOf('set back')
-  await pool.refill('k', { ...REFILL, claimedUs: START_US })
+  await pool.refill('k', { ...REFILL, askedUs: START_US })
   const { batches } = await pool.draw('k', DRAW)
   assert.equal(batches[0]?.tokens, 50)
   time.nowUs -= 1_800_000_000

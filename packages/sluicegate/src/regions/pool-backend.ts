@@ -117,7 +117,7 @@ export class PoolBackend implements Backend {
     if (drawn.tokens === 0 && deniedUs === 0 && drawn.blockedUs === 0) {
       const grant = isColdAlone ? undefined : await homeOrShare.leaseOrNone(request, signal)
       if (grant !== undefined) {
-        if (grant.tokens < least || grant.blockedUs > 0) renewals.denied(part, key, least, grant)
+        if (grant.tokens < least || grant.blockedUs > 0) renewals.denied(part, key, least, drawn.nowUs, grant)
         return grant
       }
       return { ...this.grantOf(part, drawn, 0), isNone: true }
@@ -151,7 +151,7 @@ export class PoolBackend implements Backend {
     if (isRestored !== undefined) await isRestored.catch(noMatter)
     if (operation.verb === 'take' && isColdAlone) return share.charge(operation, signal)
     const answer = await homeOrShare.execute(operation, signal)
-    if (!answer.done && answer.decision?.source !== 'outage') this.learnDenial(operation, answer)
+    if (!answer.done && answer.decision?.source !== 'outage') this.learnDenial(operation, answers, answer)
     return answer
   }
 
@@ -245,7 +245,7 @@ export class PoolBackend implements Backend {
     this.parts.renewals.close(Promise.all(this.returning)).catch(noMatter)
   }
 
-  private learnDenial({ key, cost }: ChargingOperation, { decision }: Answer): void {
+  private learnDenial({ key, cost }: ChargingOperation, drawn: readonly PoolAnswer[], { decision }: Answer): void {
     if (decision === undefined) return
     const denials = decision.parts ?? [decision]
     for (const [part, own] of keysUnder(this.parts.policy, key).entries()) {
@@ -253,7 +253,8 @@ export class PoolBackend implements Backend {
       if (each === undefined || each.allowed) continue
       const untilFreeUs = Math.min(each.retryAfterMs, Number.MAX_SAFE_INTEGER / 1000) * 1000
       const { remaining, resetAfterMs } = each
-      this.parts.renewals.denied(part, own, cost, { untilFreeUs, blockedUs: 0, remaining, untilNewUs: resetAfterMs * 1000 })
+      const askedUs = (drawn[part] as PoolAnswer).drawn.nowUs
+      this.parts.renewals.denied(part, own, cost, askedUs, { untilFreeUs, blockedUs: 0, remaining, untilNewUs: resetAfterMs * 1000 })
     }
   }
 

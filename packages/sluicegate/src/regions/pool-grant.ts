@@ -1,17 +1,17 @@
 import type { Grant } from '../lease/grant.js'
 import { mostLeased } from '../lease/leasing.js'
-import { isRate, type Policy } from '../policy/policy.js'
+import type { Policy } from '../policy/policy.js'
 import { newOperationId } from '../shared/backend.js'
 import type { KeptById } from '../shared/kept-by-id.js'
 import type { Drawn, PoolBatch } from '../shared/region-pool.js'
-import { PLENTY, type RegionTerms } from './region-terms.js'
+import { flowingBack, PLENTY, type RegionTerms } from './region-terms.js'
 
 /** How long after their end tokens of a lease may come back. */
 const KEPT_US = 60_000_000
 
 /**
- * Drawn tokens as a grant to this process. It holds them for `processLeaseUs` at most, and returns those left. Those of a rate flow back at the home by
- * themselves: with plenty there they are not worth a call.
+ * Drawn tokens as a grant to this process. It holds them for `processLeaseUs` at most, and returns those left. Those of a rate that flow back at the
+ * home by themselves are not worth a call with plenty there.
  *
  * @param deniedUs how long the key is denied where nothing was drawn.
  * @param leases remembers, by the id of the lease, the oldest batch: its tokens go back to that.
@@ -29,7 +29,7 @@ export function grantOfPool(
     tokens,
     endUs: (token) => Math.min(processLeaseUs, endOf(token, batches) - nowUs),
     flowsBack: false,
-    isReturned: !isRate(policy) || isScarce || budget < PLENTY,
+    isReturned: tokens > flowingBack(policy, terms) || isScarce || budget < PLENTY,
     id: batches[0] && kept(leases, batches[0], nowUs),
     untilFreeUs: deniedUs,
     untilFreeFor: () => (tokens > 0 ? undefined : deniedUs),

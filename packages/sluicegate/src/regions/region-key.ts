@@ -130,9 +130,9 @@ export class RegionKey {
   refill(answer: Refill | HomeAnswer): number {
     const { key } = this
     const now = key.seen
-    const refill = 'claimedUs' in answer ? answer : undefined
+    const refill = 'tokens' in answer ? answer : undefined
     let finish = 0
-    if ((refill?.claimedUs ?? now) >= key.banKnown) key.blocked = answer.blockedUs > 0 ? now + answer.blockedUs : 0
+    if (answer.askedUs >= key.banKnown) key.blocked = answer.blockedUs > 0 ? now + answer.blockedUs : 0
     if (answer.blockedUs > 0) this.batches = []
     else if (refill !== undefined) {
       finish = this.finishOf(refill)
@@ -144,7 +144,8 @@ export class RegionKey {
     }
     key.denied = 0
     key.deniedCost = 0
-    if (answer.isScarce) {
+    // What the home had before a ban, or its end, is not what it denies since.
+    if (answer.isScarce && answer.askedUs >= key.banKnown - BAN_SETTLES_US) {
       const againUs = refill === undefined ? answer.deniedUs : Math.max(answer.deniedUs, key.claimed + PERIOD_US - now)
       key.denied = now + Math.min(againUs, LONGEST_DENIAL_US)
       key.deniedCost = answer.least
@@ -209,9 +210,9 @@ export class RegionKey {
   }
 
   /** The earlier of both, as the clock may have been set meanwhile. */
-  protected finishOf({ claimedUs, endsUs, agoUs }: Refill): number {
+  protected finishOf({ askedUs, endsUs, agoUs }: Refill): number {
     const finish = this.key.seen + endsUs - agoUs
-    return claimedUs <= this.key.seen ? Math.min(finish, claimedUs + endsUs) : finish
+    return askedUs <= this.key.seen ? Math.min(finish, askedUs + endsUs) : finish
   }
 
   protected add(tokens: number, finish: number, id: number, longestUs = LONGEST_US): void {

@@ -48,6 +48,11 @@ export function regionTermsOf(policy: Policy, split?: number): RegionTerms {
   return { mode: 'tokens', leaseUs: Math.floor(Math.min(LONGEST_US, ...leases)), periodUs: PERIOD_US }
 }
 
+/** Tokens that flow back at the home while a lease lasts: fewer that ended unspent are not worth a call. */
+export function flowingBack(policy: Policy, { leaseUs }: RegionTerms): number {
+  return isRate(policy) ? (policy.limit * leaseUs) / (policy.windowMs * 1000) : 0
+}
+
 /** A share of less than a token would be rounded up. */
 function isDivisible({ policies, limit, burst }: Policy, share: number): boolean {
   if (policies !== undefined) return policies.every((part) => isDivisible(part, share))

@@ -8,7 +8,7 @@ import { type Clock, type Ticker, tickerOf } from '../time/clock.js'
 import { Alarm, type Alert, alertOf } from '../waiting/alarm.js'
 import { deniedUsOf, isDue, isSlowlyUsed, wantedOf } from './need.js'
 import type { RegionCounts, RegionPart, RegionShare } from './region-share.js'
-import type { RegionTerms } from './region-terms.js'
+import { flowingBack, type RegionTerms } from './region-terms.js'
 
 /** Renewals of so long are one message, and meanwhile keys that would fall due within {@link EAGER_US} join it. */
 const [TOGETHER_US, EAGER_US] = [20_000, 300_000]
@@ -23,7 +23,7 @@ const CLAIM_LEADS = 3
 const LEAST_CLAIM_US = 1_000_000
 /** The window in which the home counts the demand of all regions, under a limit that no demand reaches. */
 const [DEMAND_WINDOW_MS, DEMAND_LIMIT] = [4000, 1_000_000_000]
-/** Tokens of a window go back to the home this long after their end: processes have brought theirs back. */
+/** Tokens go back to the home this long after their end: processes have brought theirs back. */
 const RECLAIMED_US = 300_000
 /** A clock that differs by more was set; by how much it was off before is known for so long. */
 const [LEAST_STEP_US, STEP_KNOWN_US] = [1_000_000, 3_000_000]
@@ -42,7 +42,7 @@ interface DueKey {
   readonly isKept: boolean
 }
 
-/** Tokens of a window that a renewal brought. */
+/** Tokens that a renewal brought, and that go back to the home unless they are spent. */
 interface Brought {
   readonly part: number
   readonly key: string
@@ -161,15 +161,15 @@ export class RegionRenewals {
     this.aheadSinceUs = atUs
   }
 
-  /** The home denied a take of `least` tokens: the region need not call it again at once. */
-  denied(part: number, key: string, least: number, denial: Denial): void {
+  /** The home denied a take of `least` tokens, which went there at `askedUs`: the region need not call it again at once. */
+  denied(part: number, key: string, least: number, askedUs: number, denial: Denial): void {
     this.poolOf(part)
-      .refill(key, { ...answerOf(denial), least, isScarce: true })
+      .refill(key, { ...answerOf(denial), askedUs, least, isScarce: true })
       .catch(noMatter)
   }
 
   /**
-   * The process ends: what is left of the tokens of windows that it brought goes back to the home now, as nobody is there for it later.
+   * The process ends: what is left of the tokens that it brought goes back to the home now, as nobody is there for it later.
    *
    * @param returned when what the process held of them is back in the region.
    */
@@ -224,9 +224,9 @@ export class RegionRenewals {
       const endsUs = tokens > 0 ? Math.floor(surelyUs(grant.endUs(0))) : 0
       const { id: grantId = 0 } = grant
       // With its part alone, too, the region leaves the home alone until the next renewal: what is there belongs to others.
-      const answer = { ...answerOf(grant), least: 1, isScarce: tokens < need }
-      const endUs = await pool.refill(key, { ...answer, claimedUs, tokens, endsUs, agoUs, grantId, total })
-      if (tokens > 0 && !grant.flowsBack && grant.id !== undefined && !endsWithWindow(grant, this.terms))
+      const answer = { ...answerOf(grant), askedUs: claimedUs, least: 1, isScarce: tokens < need }
+      const endUs = await pool.refill(key, { ...answer, tokens, endsUs, agoUs, grantId, total })
+      if (tokens > flowingBack(policy, this.terms) && grant.id !== undefined && !endsWithWindow(grant, this.terms))
         this.reclaimLater({ part, key, endUs, grantId: grant.id }, endsUs - agoUs)
       const isKept = tokens > 0 && !due.isKept && !this.isEager && isSlowlyUsed(drawn, this.terms)
       if (isKept) this.keepLater(part, key, endsUs - agoUs)
@@ -250,7 +250,7 @@ export class RegionRenewals {
     }
   }
 
-  /** When tokens have ended, and the window goes on, those left go back to the home: others may use them. */
+  /** When tokens have ended, those left go back to the home: others may use them. */
   private reclaimLater(brought: Brought, lastUs: number): void {
     const alert = alertOf(() => {
       this.reclaims.delete(alert)
@@ -261,9 +261,10 @@ export class RegionRenewals {
   }
 
   private async reclaim({ part, key, endUs, grantId }: Brought): Promise<void> {
-    const { pool, home } = this.parts[part] as RegionPart
+    const { pool, home, policy } = this.parts[part] as RegionPart
     const tokens = await pool.reclaim(key, endUs)
-    if (tokens > 0) await home.execute({ verb: 'giveBack', key, charge: { grantId, part: 0, cost: tokens }, tokens })
+    if (tokens > flowingBack(policy, this.terms))
+      await home.execute({ verb: 'giveBack', key, charge: { grantId, part: 0, cost: tokens }, tokens })
   }
 
   /** One more renewal keeps a slow key warm that nobody calls for, until about a lease later. */
@@ -297,7 +298,7 @@ export function demandPolicy({ name }: Policy): Policy {
   return slidingWindow({ limit: DEMAND_LIMIT, window: DEMAND_WINDOW_MS, name: `${name.slice(0, 100)}@demand` })
 }
 
-function answerOf({ untilFreeUs, blockedUs, remaining, untilNewUs }: Denial): Omit<HomeAnswer, 'isScarce' | 'least'> {
+function answerOf({ untilFreeUs, blockedUs, remaining, untilNewUs }: Denial): Omit<HomeAnswer, 'askedUs' | 'isScarce' | 'least'> {
   return { deniedUs: whole(untilFreeUs), blockedUs: whole(blockedUs), rest: remaining, fullUs: whole(untilNewUs) }
 }
 

@@ -19,7 +19,7 @@ test('two processes that draw at once from a store that compares and swaps draw 
   const { nowUs, claimedUs } = await a.draw('k', DRAW)
   const claims = await Promise.all([a, b].map((pool) => pool.claim('k', { claimedUs, claimUs: 1_000_000 })))
   assert.equal(claims.filter((at) => at > 0).length, 1)
-  await b.refill('k', { ...HOME, claimedUs: nowUs, endsUs: 4_000_000, agoUs: 0, tokens: 50, grantId: 7 })
+  await b.refill('k', { ...HOME, askedUs: nowUs, endsUs: 4_000_000, agoUs: 0, tokens: 50, grantId: 7 })
   const { demand: _, ...look } = DRAW
   assert.deepEqual([(await a.draw('k', look)).tokens, (await a.draw('k', look)).left], [1, 50])
   const drawn = await Promise.all(Array.from({ length: 80 }, (_, i) => (i % 2 === 0 ? a : b).draw('k', DRAW)))

@@ -56,6 +56,8 @@ export interface Drawn {
 
 /** What the home answered about a key, for all processes of the region. Durations are microseconds. */
 export interface HomeAnswer {
+  /** When it was asked, or a renewal was claimed, by the clock of the region's store. */
+  readonly askedUs: number
   /** Whether the home had less than was wanted. */
   readonly isScarce: boolean
   /** The fewest tokens of use, and how long they are denied. */
@@ -69,8 +71,6 @@ export interface HomeAnswer {
 
 /** What a renewal brought. */
 export interface Refill extends HomeAnswer {
-  /** When it was claimed, by the clock of the region's store. */
-  readonly claimedUs: number
   readonly tokens: number
   /** How long the tokens last from the claim on. */
   readonly endsUs: number

@@ -143,7 +143,7 @@ export class StoreSimHome {
   behind(link: Link, countRegions: () => number): PolicyStore {
     return {
       places: { serverOf: () => undefined, slotOf: () => undefined },
-      connect: (policy, lengthOf, names) => this.behindLink(this.backendOf(policy, lengthOf, names), link),
+      connect: (policy, lengthOf, names) => this.behindLink(this.backendOf(policy, lengthOf, names), link, policy.name.endsWith('@demand')),
       countNodes: async () => countRegions(),
     }
   }
@@ -158,9 +158,9 @@ export class StoreSimHome {
     return made
   }
 
-  private behindLink(backend: Backend, link: Link): Backend {
+  private behindLink(backend: Backend, link: Link, isDemand: boolean): Backend {
     return {
-      execute: (operation) => link(() => this.execute(backend, operation), false),
+      execute: (operation) => link(() => this.execute(backend, operation, isDemand), false),
       lease: (request) =>
         link(() => {
           this.calls++
@@ -169,12 +169,11 @@ export class StoreSimHome {
     }
   }
 
-  private async execute(backend: Backend, operation: Operation): Promise<Answer> {
+  private async execute(backend: Backend, operation: Operation, isDemand: boolean): Promise<Answer> {
     this.calls++
     const { nowUs } = this.time
     const answer = await backend.execute(operation)
-    if (!operation.key.toString().endsWith('@demand') && operation.verb === 'take' && answer.done)
-      this.admissions.push({ atUs: nowUs, cost: operation.cost })
+    if (!isDemand && operation.verb === 'take' && answer.done) this.admissions.push({ atUs: nowUs, cost: operation.cost })
     // Tells apart what the home decided.
     return answer.decision === undefined || operation.verb !== 'take'
       ? answer

@@ -114,8 +114,10 @@ export class RateStep extends LeaseStep {
     return true
   }
 
-  protected returned(): void {
-    throw new RangeError('what is not spent of a rate flows back by itself')
+  /** What has flowed back since is none of what comes back. */
+  protected returned(tokens: number, leasedUs: number): void {
+    const back = tokens * this.unitsPerToken - (this.atUs - leasedUs) * this.unitsPerUs
+    this.debt -= Math.max(0, Math.min(back, this.debt - this.lent))
   }
 
   protected untilNewUs(): number {
