@@ -59,6 +59,19 @@ for (const [name, text] of Object.entries(SAME)) {
   })
 }
 
+test('an empty data file is a fault, and one that says that no key has a tier is none', (t) => {
+  const folder = folderOf(t)
+  for (const name of ['b.csv', 'b.json', 'b.yaml'])
+    for (const text of ['', '\n \n']) assert.match(faultsOf(folder, name, text).join(), new RegExp(`^${name}:1:1: is an empty file`))
+  assert.match(faultsOf(folder, 'b.yml', '# all of them\n').join(), /^b\.yml:1:1: is an empty file/)
+  for (const [name, text] of [
+    ['b.csv', 'key,tier\n'],
+    ['b.json', '{}'],
+    ['b.yaml', '{}'],
+  ] as const)
+    assert.deepEqual(faultsOf(folder, name, text), [])
+})
+
 test('every fault of a data file has its line and column', (t) => {
   const folder = folderOf(t)
   assert.deepEqual(faultsOf(folder, 'b.csv', 'key,tier,limit\na,prp,\nb,,\nc,pro,5\na,pro,\nd\n,pro,\ne,,x\nf,,0\n'), [

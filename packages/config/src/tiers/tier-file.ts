@@ -78,6 +78,7 @@ function signatureIn(file: string, { ino, size, mtimeMs, ctimeMs }: Stats): stri
 
 function* rowsOf(file: string): Generator<void, TierData> {
   const text = readText(file, MAX_BYTES)
+  if (text.trim() === '') throw empty(file)
   const data = new TierData()
   const faults: Fault[] = []
   const fault: RowFault = (line, column, reason) => {
@@ -92,9 +93,15 @@ function* rowsOf(file: string): Generator<void, TierData> {
   return data
 }
 
+/** As one is while its writer begins, or after a disk was full: every key would be without its tier. */
+function empty(file: string): ConfigError {
+  return fileError(file, 'is an empty file; where no key has a tier, write {}, or of a CSV the line with the columns')
+}
+
 function readYaml(file: string, text: string, data: TierData, faults: Fault[]): void {
   if (text.length > MAX_YAML_CHARACTERS)
     throw fileError(file, `has more than ${MAX_YAML_CHARACTERS} characters: use CSV or JSON, which are read in a fraction of the time`)
   const source = parseYaml(file, text, faults)
+  if (source.document.contents === null) throw empty(file)
   if (faults.length === 0) readKeys(new Section(source, source.document.contents), data)
 }
