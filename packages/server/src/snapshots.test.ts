@@ -227,9 +227,41 @@ test('what was spent stays spent with other numbers, another algorithm, another 
   const second = await runService(t, changed)
   assert.deepEqual(await Promise.all(NAMES.map((name) => left(second.url, name))), [193, 43, 3, 13])
   await second.stop()
-  const third = await runService(t, changed)
-  assert.deepEqual(await Promise.all(NAMES.map((name) => left(third.url, name))), [193, 43, 3, 13])
-  await third.stop()
+})
+
+test('a key that was not used between two changes keeps what it has spent', async (t) => {
+  const { file, yaml } = setUp(t)
+  const first = await runService(t, yaml)
+  await takeOfEach(first.url)
+  await first.stop()
+  const changes = [
+    (text: string) =>
+      text
+        .replace('max-keys: 100', 'max-keys: 200')
+        .replace('all-of: [', 'all-of: [{ name: z, algorithm: gcra, limit: 5000, window: 1h }, '),
+    (text: string) => text,
+    (text: string) => text.replace('max-keys: 200', 'max-keys: 300').replace('sliding-log, limit: 10', 'gcra, limit: 10'),
+    (text: string) => text,
+  ]
+  let changed = yaml
+  for (const change of changes) {
+    changed = change(changed)
+    const service = await runService(t, changed)
+    await service.stop()
+  }
+  const formers = readSnapshot(readFileSync(file)).map(({ name, former }) => [name, former])
+  assert.deepEqual(
+    formers.filter(([, former]) => former !== undefined),
+    [
+      ['burst', 1],
+      ['burst', 2],
+      ['log', 1],
+      ['both', 1],
+    ],
+  )
+  const last = await runService(t, changed)
+  assert.deepEqual(await Promise.all(NAMES.map((name) => left(last.url, name))), [93, 43, 3, 13])
+  await last.stop()
 })
 
 longTest('a damaged snapshot is refused, reported and kept, and the service starts', async (t) => {

@@ -101,6 +101,11 @@ export class Snapshots implements Part {
     for (const served of this.#engine.policies) {
       const bytes = served.snapshot()
       const { maxKeys, onFull } = served.config
+      let former = 0
+      for (const before of served.formerSnapshots()) {
+        saved.push({ name: served.name, former: ++former, maxKeys, onFull, ...before })
+        await nextTurn()
+      }
       if (bytes !== undefined) saved.push({ name: served.name, maxKeys, onFull, bytes })
       for (const [tier, bytes] of served.tierSnapshots()) {
         const { maxKeys, onFull } = served.config

@@ -4,11 +4,17 @@ import { RoutedLimiter } from './routed-limiter.js'
 import { fullAfterMs, TieredLimiter } from './tiered-limiter.js'
 
 /** Earlier limiters that are kept for one policy. */
-const MAX_FORMER = 4
+export const MAX_FORMER = 4
 
 interface Former {
   readonly limiter: EngineLimiter
   /** No key has state there any more. */
+  readonly untilMs: number
+}
+
+/** Keys that are carried over when they are next used. */
+export interface FormerSnapshot {
+  readonly bytes: Uint8Array
   readonly untilMs: number
 }
 
@@ -19,14 +25,18 @@ export class CarryingLimiter extends RoutedLimiter {
   readonly #nowMs: () => number
   #former: readonly Former[]
 
-  /** Both limiters belong to this one from now on. */
-  constructor(current: EngineLimiter, before: EngineLimiter, nowMs: () => number) {
+  /**
+   * Both limiters belong to this one from now on.
+   *
+   * @param untilMs from when on no key has state in the one before.
+   */
+  constructor(current: EngineLimiter, before: EngineLimiter, nowMs: () => number, untilMs = nowMs() + fullAfterMs(before.policy)) {
     super()
     this.own = current
     this.#nowMs = nowMs
     const earlier = before instanceof CarryingLimiter ? before.#former : []
     const last = before instanceof CarryingLimiter ? before.own : before
-    const all = [{ limiter: last, untilMs: nowMs() + fullAfterMs(last.policy) }, ...earlier]
+    const all = [{ limiter: last, untilMs }, ...earlier]
     for (const { limiter } of all.slice(MAX_FORMER)) limiter.close()
     this.#former = all.slice(0, MAX_FORMER)
   }
@@ -34,6 +44,14 @@ export class CarryingLimiter extends RoutedLimiter {
   /** Whether keys can go from one limiter to another: only in memory, and not where tiers decide which table has a key. */
   static canCarry(before: EngineLimiter, after: EngineLimiter): boolean {
     return [before, after].every((limiter) => !limiter.isShared && !(limiter instanceof TieredLimiter))
+  }
+
+  /** Of the tables before this one, the latest first: keys that have not been used since are there. */
+  *formerSnapshots(): Generator<FormerSnapshot> {
+    for (const { limiter, untilMs } of this.#former) {
+      const bytes = limiter.snapshot()
+      if (bytes !== undefined && untilMs > this.#nowMs()) yield { bytes, untilMs }
+    }
   }
 
   stats(): LimiterFigures {

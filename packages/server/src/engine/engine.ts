@@ -3,7 +3,7 @@ import { type Clock, type Decision, type Policy, PolicyError, preciseClock } fro
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
-import { CarryingLimiter } from './carrying-limiter.js'
+import { CarryingLimiter, MAX_FORMER } from './carrying-limiter.js'
 import { type Cost, Costs } from './costs.js'
 import { type CallRateRoom, type EngineLimiter, type LimiterMaking, MEMORY, type Storage } from './engine-limiter.js'
 import type { HoldVerbs } from './hold-verbs.js'
@@ -61,9 +61,9 @@ export interface EngineOptions {
   readonly onSoft?: ((reached: SoftLimitReached) => void) | undefined
 }
 
-/** Of the keys of a policy, or of its tier with that id. No name has a line feed in it. */
-function savedId(policy: string, tier: string | undefined): string {
-  return tier === undefined ? policy : `${policy}\n${tier}`
+/** Of the keys of a policy, of its tier with that id, or of its table before. No name has a line feed in it. */
+function savedId(policy: string, tier: string | undefined, former?: number): string {
+  return former !== undefined ? `${policy}\n\n${former}` : tier === undefined ? policy : `${policy}\n${tier}`
 }
 
 /** Whether saved keys go on in the table that they were saved of. */
@@ -119,7 +119,7 @@ export class Engine {
     this.#onUnusable = options.onUnusable
     for (const each of saved) {
       if (each.name === CALL_RATES) this.#restoreCallRates(each)
-      else this.#saved.set(savedId(each.name, each.tier), each)
+      else this.#saved.set(savedId(each.name, each.tier, each.former), each)
     }
     try {
       for (const config of policies) {
@@ -142,6 +142,7 @@ export class Engine {
   /** Drops the keys of {@link Engine.leftOut}. */
   forget(policy: string, tier?: string): void {
     this.#saved.delete(savedId(policy, tier))
+    if (tier === undefined) for (let i = 1; i <= MAX_FORMER; i++) this.#saved.delete(savedId(policy, tier, i))
   }
 
   /** The policy of that name. Looked up in a map, so that only configured names are found. */
@@ -222,7 +223,6 @@ export class Engine {
   }
 
   /** Under another algorithm, other parts or another table keys bring along what they have spent when they are next used; with tiers they start full. */
-
   #restored(config: PolicyConfig, saved: SavedPolicy): EngineLimiter | undefined {
     const unusable = (reason: string): undefined => {
       this.forget(saved.name, saved.tier)
@@ -231,15 +231,26 @@ export class Engine {
     try {
       const before = this.storage.restored(config, this.#making, saved)
       if (before === undefined) return unusable('its keys are at a store now')
-      if (staysIn(config, before.policy, saved)) return before
-      if (config.tiers === undefined && saved.tier === undefined)
-        return new CarryingLimiter(this.storage.limiter(config, this.#making), before, this.#nowMs)
+      const stays = staysIn(config, before.policy, saved)
+      if (config.tiers === undefined && saved.tier === undefined) {
+        const all = this.#withFormer(before, config, 1)
+        return stays ? all : new CarryingLimiter(this.storage.limiter(config, this.#making), all, this.#nowMs)
+      }
+      if (stays) return before
       before.close()
       return unusable('its algorithm or its table is another now')
     } catch (error) {
       if (!(error instanceof PolicyError)) throw error
       return unusable(error.message)
     }
+  }
+
+  /** With the tables before it, from the one of that number on. */
+  #withFormer(limiter: EngineLimiter, config: PolicyConfig, number: number): EngineLimiter {
+    const saved = this.#saved.get(savedId(config.policy.name, undefined, number))
+    const { untilMs = 0 } = saved ?? {}
+    const former = saved && untilMs > this.#nowMs() ? this.storage.restored(config, this.#making, saved) : undefined
+    return former === undefined ? limiter : new CarryingLimiter(limiter, this.#withFormer(former, config, number + 1), this.#nowMs, untilMs)
   }
 
   #restoreCallRates(saved: SavedPolicy): void {

@@ -1,7 +1,7 @@
 import { type Decision, type HotKeys, type Key, type Policy, type SharedStats, StoreError } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { type Awaitable, whenDone } from './awaitable.js'
-import { CarryingLimiter } from './carrying-limiter.js'
+import { CarryingLimiter, type FormerSnapshot } from './carrying-limiter.js'
 import type { EngineLimiter, EngineReservation, LimiterFigures, ServerCalls } from './engine-limiter.js'
 import type { DecisionObserver, Latency } from './outcome.js'
 import { type Outcome, outcomeOf, passed } from './outcome.js'
@@ -323,6 +323,10 @@ export class ServedPolicy {
   }
 
   /** Keys under the limits of tiers as bytes, with the id of the limit. */
+  *formerSnapshots(): Generator<FormerSnapshot> {
+    if (this.#limiter instanceof CarryingLimiter) yield* this.#limiter.formerSnapshots()
+  }
+
   *tierSnapshots(): Generator<readonly [id: string, bytes: Uint8Array]> {
     if (this.#limiter instanceof TieredLimiter) yield* this.#limiter.tierSnapshots()
   }

@@ -6,6 +6,10 @@ export interface SavedPolicy {
   readonly name: string
   /** The id of the limit, for keys of a tier. */
   readonly tier?: string
+  /** For keys of an earlier table that have not been used since: which, counted back from 1. */
+  readonly former?: number
+  /** For those, Unix time in milliseconds from which no key has state there. */
+  readonly untilMs?: number
   readonly maxKeys: number | undefined
   readonly onFull: OnFull
   /** Unix time in milliseconds since which no configuration has had it; left out for one that is served. */
