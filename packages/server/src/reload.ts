@@ -9,7 +9,6 @@ import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { ConfigFile, Known } from 'sluicegate-config/read-config.js'
 import type { TierData } from 'sluicegate-config/tiers/tier-data.js'
 import { signatureNow, signatureOf } from 'sluicegate-config/tiers/tier-file.js'
-import { findMoves } from 'sluicegate-config/tiers/tier-moves.js'
 import { type Engine, PolicyError } from './engine/engine.js'
 import type { PreparedChanges } from './engine/policy-changes.js'
 import { inSlices } from './later-turns.js'
@@ -175,7 +174,6 @@ export class Reloader {
       const read = await (this.#source.beside ?? this.#source).read(files, known)
       const config = tls === undefined ? read : { ...read, tls }
       const configs = allPolicies(config)
-      await this.#findMoves(configs)
       const policies = await inSlices(this.#engine.preparing(configs))
       made = policies
       const others = this.#prepareOthers(config)
@@ -227,7 +225,6 @@ export class Reloader {
       const before = this.#policies
       const loaded = await (this.#source.beside ?? IN_THIS_THREAD).data(filesOfTiers(before))
       const configs = before.map((config) => withFileData(config, loaded))
-      await this.#findMoves(configs)
       const policies = await inSlices(this.#engine.preparing(configs))
       const commit = async (): Promise<void> => {
         const changes = await inSlices(policies.inSteps())
@@ -239,15 +236,6 @@ export class Reloader {
     } catch (error) {
       this.#failed(error, trigger, 'data')
       throw error
-    }
-  }
-
-  /** Keys whose tier is another: looked for ahead, since there may be a million. */
-  async #findMoves(configs: readonly PolicyConfig[]): Promise<void> {
-    const before = new Map(this.#policies.map(({ policy, tiers }) => [policy.name, tiers]))
-    for (const { policy, tiers } of configs) {
-      const earlier = before.get(policy.name)
-      if (tiers !== undefined && tiers !== earlier) await findMoves(earlier, tiers)
     }
   }
 

@@ -78,12 +78,6 @@ export class Tiers {
     return id === undefined ? this.#parts.base : (this.limits.get(id) as TierLimit).policy
   }
 
-  /** All keys that are given as such; one of both the configuration and the file twice. */
-  *exactKeys(): Generator<string> {
-    yield* this.#parts.keys.exactKeys()
-    yield* this.#parts.fileData.exactKeys()
-  }
-
   /**
    * With the data file as it is now.
    *

@@ -13,11 +13,11 @@ import {
 } from 'sluicegate'
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import { NO_PREFIXES, type PrefixRules } from 'sluicegate-config/tiers/prefix-rules.js'
-import { movesBetween, type TierMove } from 'sluicegate-config/tiers/tier-moves.js'
 import type { Tiers } from 'sluicegate-config/tiers/tiers.js'
 import { type Awaitable, whenDone } from './awaitable.js'
 import { canBecome } from './can-become.js'
 import type { EngineLimiter, EngineReservation, LimiterFigures } from './engine-limiter.js'
+import { MovedKeys } from './moved-keys.js'
 import { OldestFirst } from './oldest-first.js'
 import { RoutedLimiter } from './routed-limiter.js'
 import { sumOfRegion } from './shared-limiter.js'
@@ -33,8 +33,6 @@ export interface PreparedTiers {
 /** Makes the limiter of a tier. `id` is that of its limit. */
 export type MakeTier = (config: PolicyConfig, id: string) => EngineLimiter
 
-/** Keys whose state is to be carried over when they are next used. Beyond that, the oldest start full. */
-const MAX_MOVED = 1_000_000
 /** Keys that are known to have moved: reservations of others, from before the oldest of these, return nothing. */
 const MAX_CARRIED = 100_000
 /** Earlier sets of prefixes by which a key may have state elsewhere. */
@@ -75,8 +73,7 @@ export class TieredLimiter extends RoutedLimiter {
   readonly #nowMs: () => number
   #tiers: ReadonlyMap<string, EngineLimiter> = new Map()
   #rules: Tiers | undefined
-  /** Keys that are given another limit, and the id of the limit under which they have state. */
-  readonly #moved = new Map<string, string>()
+  readonly #moved = new MovedKeys()
   #former: Former[] = []
   readonly #retired = new Map<string, Retired>()
   /** How often keys took their state to another limit, and by key the number of the last time; of keys not here at most the oldest kept. */
@@ -109,7 +106,10 @@ export class TieredLimiter extends RoutedLimiter {
     }
     const discard = (): void => {
       for (const limiter of fresh) limiter.close()
+      if (isNoted) this.#moved.changed()
     }
+    const isNoted = this.#hasState()
+    if (isNoted) this.#moved.changing()
     try {
       for (const [id, { policy, keys }] of config.tiers?.limits ?? []) {
         yield
@@ -120,15 +120,17 @@ export class TieredLimiter extends RoutedLimiter {
           if (!isDeepStrictEqual(before.policy, policy)) updates.push(() => before.update(policy))
         }
       }
+      if (isNoted) yield* this.#moved.noting(this.#rules, config.tiers)
     } catch (error) {
       discard()
       throw error
     }
-    const ahead = this.#hasState() ? movesBetween(this.#rules, config.tiers) : undefined
     const commit = (): void => {
       for (const update of updates) update()
-      // Keys may have come since.
-      this.#commit(config.tiers, next, ahead ?? (this.#hasState() ? movesBetween(this.#rules, config.tiers) : []))
+      if (isNoted) this.#moved.changed()
+      // The first keys came since: they are few, but nobody knows which.
+      else if (this.#hasState()) Array.from(this.#moved.noting(this.#rules, config.tiers))
+      this.#commit(config.tiers, next)
     }
     return Object.assign(commit, { discard })
   }
@@ -225,17 +227,9 @@ export class TieredLimiter extends RoutedLimiter {
     return !this.own.isShared && (this.#rules !== undefined || this.own.stats().keys > 0)
   }
 
-  #commit(rules: Tiers | undefined, next: ReadonlyMap<string, EngineLimiter>, moved: readonly TierMove[]): void {
+  #commit(rules: Tiers | undefined, next: ReadonlyMap<string, EngineLimiter>): void {
     const nowMs = this.#nowMs()
     const before = this.#rules
-    for (const [key, id] of moved) {
-      // A key that was not used since an earlier change has its state where it was before that.
-      if (!this.#moved.has(key)) this.#moved.set(key, id)
-    }
-    for (const key of this.#moved.keys()) {
-      if (this.#moved.size <= MAX_MOVED) break
-      this.#moved.delete(key)
-    }
     this.#former = this.#former.filter(({ untilMs }) => untilMs > nowMs)
     if (!this.own.isShared && (before?.prefixes.size ?? 0) + (rules?.prefixes.size ?? 0) > 0) {
       const limits = Array.from(before?.limits.values() ?? [], ({ policy }) => policy)
@@ -271,9 +265,8 @@ export class TieredLimiter extends RoutedLimiter {
   /** What the key has spent under another limit is spent under this one. Done twice it changes nothing, since nothing is left there. */
   #carry(key: string, id: string, to: EngineLimiter): void {
     const from = new Set<string>()
-    const moved = this.#moved.get(key)
+    const moved = this.#moved.take(key, id)
     if (moved !== undefined) from.add(moved)
-    this.#moved.delete(key)
     for (const { prefixes } of this.#former) from.add(prefixes.idOf(key) ?? OWN)
     from.delete(id)
     for (const each of from) {
