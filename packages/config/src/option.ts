@@ -122,7 +122,7 @@ export function integer(min: number, max: number): Kind<number> {
 
 export function duration(minMs: number, maxMs: number): Kind<number> {
   return {
-    schema: { type: 'string', pattern: '^\\d{1,9}(\\.\\d{1,3})?(ms|s|m|h)$' },
+    schema: { type: 'string', pattern: '^\\d{1,9}(\\.\\d{1,3})?(ms|s|m|h|d)$' },
     read: (section, name) => section.duration(name, minMs, maxMs),
     shown: timeSpanText,
   }

@@ -25,7 +25,7 @@ const NO_QUOTA: ReadonlySet<string> = new Set(['concurrency', 'all-of'])
 
 /** Whole seconds, as Envoy counts no fractions. */
 const SECONDS: Kind<number> = {
-  schema: { type: 'string', pattern: '^\\d{1,9}(ms|s|m|h)$' },
+  schema: { type: 'string', pattern: '^\\d{1,9}(ms|s|m|h|d)$' },
   read(section, name) {
     const ms = section.duration(name, 1_000, 3_600_000)
     if (ms !== undefined && ms % 1_000 !== 0) section.fault(name, 'must be whole seconds, for example 15s')

@@ -93,7 +93,7 @@ describe('a log that has ended', () => {
       const wild = lines('192.0.2.9', 1, new Date(Date.UTC(2200, 0)))
       const attack = lines('192.0.2.8', 90, new Date(startMs + 599_000))
       writeFileSync(join(at, 'log'), honest.toSpliced(300, 0, wild).join('') + attack)
-      const args = ['--once', '--window', '1m', '--block', '80 for 12h', '--deny-list', join(at, 'deny'), '--json']
+      const args = ['--once', '--window', '1m', '--block', '80 for 1d', '--deny-list', join(at, 'deny'), '--json']
       const { code, out, err } = await ended(sluicegate(t, 'gate', '--follow', join(at, 'log'), ...args))
       assert.equal(code, 0, err)
       assert.equal(textOf(join(at, 'deny')), '192.0.2.8\n')
