@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { pino } from 'pino'
 import { parseConfig } from 'sluicegate-config/read-config.js'
-import { everyNth, FaultProxy, longTest, RedisProcess, until } from 'sluicegate-testkit'
+import { everyNth, FaultProxy, longTest, RedisCluster, RedisProcess, until } from 'sluicegate-testkit'
 import { readExposition, seriesValue } from 'sluicegate-testkit/service/exposition.js'
 import { runService } from 'sluicegate-testkit/service/running-service.js'
 import { type Service, startService } from './service.js'
@@ -102,6 +102,7 @@ storage: { redis: { url: "${url}", mode: exact${more} } }
       /NOPERM|can't access/,
       /the keys that begin with the prefix/,
     ],
+    ['a command of scripts', [['ACL', 'SETUSER', 'default', '-time']], /NOPERM|can't run/, /Access control/],
     ['a replica', [['REPLICAOF', '127.0.0.1', '1']], /READONLY/, /give that of the primary/],
     ['no memory', [['CONFIG', 'SET', 'maxmemory', '1']], /OOM/, /maxmemory/],
   ]
@@ -114,7 +115,7 @@ storage: { redis: { url: "${url}", mode: exact${more} } }
   }
 
   for (const [i, [name, commands, reason, mend]] of REFUSALS.entries()) {
-    everyNth(i, 2)(`a server that refuses every call, ${name}, ends the start with the reason and what to do`, async (t) => {
+    everyNth(i, 3)(`a server that refuses every call, ${name}, ends the start with the reason and what to do`, async (t) => {
       const redis = await redisThatRefuses(t, commands)
       await assert.rejects(
         startService(parseConfig(yaml(redis.url)), { log: pino({ level: 'silent' }) }),
@@ -139,6 +140,19 @@ storage: { redis: { url: "${url}", mode: exact${more} } }
     await until('it is seen', async () => (await metric('sluicegate_degraded')) === 0)
     assert.equal(await get('/readyz'), 'ready\n')
     assert.equal((JSON.parse(await get('/v1/take?policy=api&key=b')) as { source: string }).source, 'store')
+  })
+
+  longTest('a part of a cluster that refuses is said with its share, and what to do', async (t) => {
+    const cluster = await RedisCluster.start({ replicas: 0 })
+    t.after(() => cluster.stop())
+    const [primary] = await cluster.primaries()
+    await primary?.ask('CONFIG', 'SET', 'min-replicas-to-write', '3')
+    const lines: string[] = []
+    const log = pino({}, { write: (line: string) => void lines.push(line) })
+    const { host, port } = cluster.roots[0] as { host: string; port: number }
+    const nodes = yaml('', ', refused-at-start: serve').replace('url: ""', `nodes: ["redis://${host}:${port}"]`)
+    await runService(t, parseConfig(nodes), { log })
+    await until('it is said', () => lines.some((line) => /about \d+ % of the cluster: NOREPLICAS.*has fewer replicas than/.test(line)))
   })
 
   longTest('the nodes of a cluster that are none, or serve nothing, are said to be', async (t) => {

@@ -51,8 +51,31 @@ const HUNG_MS = 2_500
 /** Commands that wait for an answer; more are refused at once, as in an outage. */
 const MAX_QUEUED_COMMANDS = 100_000
 
-/** What a limiter does at least: a script that writes. */
-const LOOK = "return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])"
+/** What scripts of limiters call, but for those of overrides. Memory is looked at before the first write alone. */
+const LOOK = `
+local now = redis.call('TIME')
+local function on(command, ...)
+  redis.call(command, KEYS[1], ...)
+end
+on('SET', '1')
+on('GET')
+on('DEL')
+on('XADD', '*', 'a', '1')
+on('XRANGE', '-', '+')
+on('XREVRANGE', '+', '-')
+on('XDEL', '0-1')
+on('XTRIM', 'MAXLEN', '0')
+on('DEL')
+on('ZADD', '1', 'a')
+on('ZSCORE', 'a')
+on('ZCOUNT', '1', '1')
+on('ZRANGEBYSCORE', '1', '1')
+on('ZREVRANGE', '0', '0')
+on('ZREVRANGEBYSCORE', '1', '1')
+on('ZREMRANGEBYSCORE', '2', '2')
+on('ZREM', 'a')
+on('SET', '1')
+on('PEXPIREAT', string.format('%.0f', now[1] * 1000 + ARGV[1]))`
 const LOOK_SHA1 = createHash('sha1').update(LOOK).digest('hex')
 const LOOK_KEPT_MS = '60000'
 /** Keys that are written at a look, so that most of the servers of a cluster are asked. */

@@ -17,6 +17,11 @@ before(async () => {
   server = await PostgresProcess.start()
   await server.ask(`${postgresTable()}; CREATE ROLE stranger LOGIN; CREATE ROLE untidy LOGIN;
     GRANT SELECT, INSERT, UPDATE ON sluicegate TO untidy; CREATE ROLE crowded LOGIN CONNECTION LIMIT 0`)
+  await server.ask('CREATE DATABASE guarded')
+  const guarded = new pg.Client({ connectionString: Object.assign(new URL(server.url), { pathname: '/guarded' }).href })
+  await guarded.connect()
+  await guarded.query(`${postgresTable()}; GRANT ALL ON sluicegate TO stranger; REVOKE EXECUTE ON FUNCTION clock_timestamp() FROM PUBLIC`)
+  await guarded.end()
 })
 after(() => server.stop())
 
@@ -47,6 +52,12 @@ const REAL: readonly (readonly [name: string, change: (url: URL) => void, table:
     (url) => Object.assign(url, { username: 'stranger' }),
     undefined,
     'permission denied for table sluicegate: GRANT',
+  ],
+  [
+    'a function that the user may not call',
+    (url) => Object.assign(url, { username: 'stranger', pathname: '/guarded' }),
+    undefined,
+    'permission denied for function clock_timestamp: GRANT .*what else the server names',
   ],
   ['no such database', (url) => Object.assign(url, { pathname: '/none' }), undefined, '"none" does not exist: give the name of a database'],
   ['no such user', (url) => Object.assign(url, { username: 'nobody' }), undefined, '"nobody" does not exist: give a user and password'],

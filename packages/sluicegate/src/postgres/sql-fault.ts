@@ -54,7 +54,7 @@ export function storeErrorOf(error: unknown, table: string, create: string): Sto
   const code = codeOf(error)
   if (NO_TABLE.includes(code)) return refused(error, code, `PostgreSQL has no such table: run this once: ${create}`)
   const mend = mendOf(code, table)
-  if (mend !== undefined) return refused(error, code, `PostgreSQL refuses calls, ${String(message)}: ${mend}`)
+  if (mend !== undefined) return refused(error, `${code} ${String(message)}`, `PostgreSQL refuses calls, ${String(message)}: ${mend}`)
   return new StoreError('OUTAGE', `PostgreSQL failed: ${String(message)}`, { cause: error })
 }
 
