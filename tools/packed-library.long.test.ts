@@ -64,7 +64,7 @@ test('a misuse that nobody catches is told in a few readable lines, with source 
     const told = (...options: string[]) => spawnSync(process.execPath, [...options, file], { cwd: HOME, encoding: 'utf8' }).stderr
     assert.match(
       told(),
-      /^[^\n]+\n +throw new .*\n *\^\n\nPolicyError: limit: must be an integer from 1 to 9007199254740991 \(got "100"\)\n/,
+      /^[^\n]+\n +throw new .*\n *\^\n\nPolicyError: limit: must be an integer from 1 to 9007199254740991 \(got the text "100"\)\n/,
     )
     assert.ok(told().length < 1500, told())
     assert.match(told('--enable-source-maps'), /sluicegate\/src\/policy\/policy-options\.ts:\d+\n/)
