@@ -98,6 +98,8 @@ class LimiterReplay {
 interface Booked {
   readonly booking: OracleBooking
   readonly cost: number
+  readonly at: Step
+  readonly order: number
 }
 
 interface Given {
@@ -111,6 +113,11 @@ class OracleReplay {
   readonly #bookings: Booked[] = []
   readonly #permits: Given[] = []
   readonly #settled = new Set<Booked>()
+  /** When each end has reset each key: of what it reserved before, nothing comes back. */
+  readonly #resets = new Map<string, { readonly us: number; readonly order: number }>()
+  /** The clock stood still, or was set back: what was reserved before a reset is that by the clock or by the order, and there is no one answer any more. */
+  #isUnsure = false
+  #order = 0
   /** A reservation that was over once stays over, wherever the clock goes. */
   readonly #over = new Set<Given>()
 
@@ -121,6 +128,7 @@ class OracleReplay {
 
   /** Undefined where there is none to compare. */
   answer(step: Step): Answer | undefined {
+    if (this.#isUnsure) return undefined
     const { key, atMs } = step
     const oracle = this.#oracle
     switch (step.verb) {
@@ -138,13 +146,14 @@ class OracleReplay {
       case 'block':
         return oracle.block(key, step.durationMs, atMs)
       case 'reset':
+        this.#resets.set(endAndKey(step), { us: Math.floor(atMs * 1000), order: this.#order++ })
         return oracle.reset(key, atMs)
       case 'update':
         oracle.update(step.policy, atMs)
         return undefined
       case 'reserve': {
         const booking = oracle.reserve(key, step.cost, atMs)
-        this.#bookings.push({ booking, cost: step.cost })
+        this.#bookings.push({ booking, cost: step.cost, at: step, order: this.#order++ })
         return bookingAnswer(booking)
       }
       case 'settle':
@@ -162,8 +171,12 @@ class OracleReplay {
     const booked = numbered(this.#bookings, number)
     if (booked === undefined || !booked.booking.allowed || this.#settled.has(booked)) return undefined
     this.#settled.add(booked)
-    const { booking, cost } = booked
-    if (actual < cost) return this.#oracle.cancel(booking, cost - actual, atMs)
+    const { booking, cost, at, order } = booked
+    const reset = this.#resets.get(endAndKey(at))
+    const isForgiven = reset !== undefined && reset.order > order
+    this.#isUnsure ||= reset !== undefined && reset.us > Math.floor(at.atMs * 1000) !== isForgiven
+    if (this.#isUnsure) return undefined
+    if (actual < cost && !isForgiven) return this.#oracle.cancel(booking, cost - actual, atMs)
     return actual > cost ? this.#oracle.penalize(booking.key, actual - cost, atMs) : this.#oracle.peek(booking.key, 1, atMs)
   }
 
@@ -175,6 +188,10 @@ class OracleReplay {
     if (!allowed || verb === 'release') this.#over.add(given)
     return { allowed }
   }
+}
+
+function endAndKey({ end, key }: Step): string {
+  return JSON.stringify([end, key])
 }
 
 /** The first step whose answer differs, and how. */

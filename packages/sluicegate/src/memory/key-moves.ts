@@ -4,7 +4,7 @@ import type { Policy } from '../policy/policy.js'
 import { leftOf, type MemoryBooking } from './memory-bookings.js'
 import type { MemoryDecisions } from './memory-decisions.js'
 
-/** The most keys of a limiter of which it is known where they are. */
+/** The most keys of a limiter of which it is known where they are, or when they were reset. */
 const MOST_KEYS = 10_000
 
 /** The numbers by which a limiter decided when a key left it, or came. */
@@ -25,8 +25,8 @@ interface Move<To> {
 }
 
 /**
- * Where keys of a limiter went, so that what is given back of an earlier charge finds them. Of a key that came back nothing from before is returned, and
- * of one that is not known nothing from before the latest that was forgotten: it may be elsewhere.
+ * Where keys of a limiter went, so that what is given back of an earlier charge finds them. Of a key that came back, or was reset, nothing from before is
+ * returned, and of one that is not known nothing from before the latest that was forgotten: it may be elsewhere.
  */
 export class KeyMoves<To> {
   private forgottenUs = Number.NEGATIVE_INFINITY
@@ -41,6 +41,12 @@ export class KeyMoves<To> {
   cameBack(key: string): void {
     const move = this.byKey.get(key)
     if (move !== undefined) this.byKey.set(key, { to: undefined, atUs: move.atUs })
+  }
+
+  /** It was reset here, at this reading: what was charged before that is forgiven. */
+  renewed(key: string, atUs: number): void {
+    const move = this.byKey.get(key)
+    if (move?.to === undefined) this.byKey.set(key, { to: undefined, atUs: atUs - 1 })
   }
 
   /** Where a booking is by now, and what is left of it there; undefined: where it was made. */

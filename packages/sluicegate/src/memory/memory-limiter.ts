@@ -14,7 +14,15 @@ import { type Clock, clockHandle, tickerOf } from '../time/clock.js'
 import type { Duration } from '../time/duration.js'
 import { isBookedAhead, isClosedAhead } from '../waiting/booking-limits.js'
 import { type ReleaseWords, releaseCount } from '../waiting/release-watch.js'
-import { type BookingService, type ReservationService, reservationOf, reserve, reserveBehind } from '../waiting/reserving.js'
+import {
+  type Booking,
+  type BookingService,
+  type Moved,
+  type ReservationService,
+  reservationOf,
+  reserve,
+  reserveBehind,
+} from '../waiting/reserving.js'
 import { Waiting } from '../waiting/waiting.js'
 import { fingerprint, high, low } from './fingerprint.js'
 import { KeyMoves, numbersOf } from './key-moves.js'
@@ -66,11 +74,7 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     },
     peek: (key, cost) => this.peek(key, cost),
     penalize: (key, tokens) => this.penalize(key, tokens),
-    movedTo: (booking) => {
-      const { limiter, booking: moved } = this.placeOf(booking as MemoryBooking)
-      if (moved === booking) return undefined
-      return { service: { ...limiter.settling, penalize: (_, tokens) => limiter.chargeBeyond(moved, tokens) }, booking: moved }
-    },
+    movedTo: (booking) => this.movedTo(booking),
   }
   private readonly moves = new KeyMoves<MemoryLimiter>()
   private readonly clock: Clock
@@ -204,7 +208,10 @@ export class MemoryLimiter<Answer extends Decision = Decision>
   reset(key: Key): Decision {
     const { ban, reset } = this.opened.core
     this.change(key, (nowUs) => ban(low, high, nowUs, 0))
-    return this.released(key, (nowUs) => reset(low, high, nowUs))
+    return this.released(key, (nowUs) => {
+      this.moves.renewed(key as string, nowUs)
+      return reset(low, high, nowUs)
+    })
   }
 
   /** A change that may return tokens: waiters of the key ask again after it. */
@@ -385,6 +392,13 @@ export class MemoryLimiter<Answer extends Decision = Decision>
     if (move?.to === undefined) return { limiter: this as unknown as MemoryLimiter, booking: move?.booking ?? booking }
     move.to.hash(booking.key as string)
     return move.to.placeOf({ ...move.booking, low, high })
+  }
+
+  /** {@link ReservationService.movedTo} */
+  movedTo(booking: Booking): Moved | undefined {
+    const { limiter, booking: moved } = this.placeOf(booking as MemoryBooking)
+    if (moved === booking) return undefined
+    return { service: { ...limiter.settling, penalize: (_, tokens) => limiter.chargeBeyond(moved, tokens) }, booking: moved }
   }
 
   /** What a booking cost beyond what it was made for. A key that was forgotten and is not here is elsewhere, and begins no second account. */

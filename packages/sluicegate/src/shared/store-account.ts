@@ -8,7 +8,7 @@ import type { LeasedTakes } from './takes/leased-takes.js'
 
 /**
  * What one operation charges, at the store or of leased tokens, and the one rule of what comes back of it. Create it before the operation: what was
- * charged before a change of the numbers may have been forgiven by it, and does not come back.
+ * charged before a reset is forgiven, and before a change of the numbers may be, and does not come back.
  */
 export class StoreAccount implements Account<'later'> {
   /** The operation adds what it charges. */
@@ -17,6 +17,7 @@ export class StoreAccount implements Account<'later'> {
   protected readonly key: Key
   private readonly cost: number
   private readonly generation: number
+  private readonly resets: number
   /** From which tokens were drawn, also where an update has replaced them. */
   private readonly leases: LeasedTakes | undefined
 
@@ -25,13 +26,15 @@ export class StoreAccount implements Account<'later'> {
     this.key = key
     this.cost = cost
     this.generation = changes.inForce.generation
+    this.resets = changes.resets
     this.leases = changes.inForce.now.leases
   }
 
   async giveBack(tokens: number): Promise<Decision> {
     const { changes, key, cost, reserved } = this
     const { backend, policy } = changes.inForce.now
-    const isForgiven = this.generation !== changes.inForce.generation && policy.algorithm !== 'concurrency'
+    const isChanged = this.generation !== changes.inForce.generation || changes.isResetSince(key, this.resets)
+    const isForgiven = isChanged && policy.algorithm !== 'concurrency'
     if (reserved === undefined) {
       if (isForgiven) return this.state()
       await this.leases?.giveBack(key, this.charges, tokens)

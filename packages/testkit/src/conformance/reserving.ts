@@ -60,6 +60,17 @@ export function reserving(name: string, fixture: Fixtures, policyOf: MakePolicy)
     assert.deepEqual(await limiter.peek('k'), before)
   })
 
+  test(`${name}: what was reserved before a reset gives back nothing of what was spent since`, async () => {
+    const { limiter, clock } = await fixture(tenASecond)
+    const [cancelled, settled] = [await limiter.reserve('k', 4), await limiter.reserve('k', 5)]
+    clock.advance(1)
+    await limiter.reset('k')
+    assert.equal((await limiter.take('k', 10)).allowed, true)
+    await cancelled.cancel()
+    await settled.settle(1)
+    assert.equal((await limiter.peek('k')).remaining, 0)
+  })
+
   test(`${name}: an actual cost that is no integer >= 0 is misuse, and the reservation stays open`, async () => {
     const { checked } = await fixture(tenASecond)
     const booking = await checked.reserve('k', 5)
