@@ -50,6 +50,43 @@ test('waits behind one that gives up move up, whatever they cost, and keep their
   limiter.close()
 })
 
+test('waits that came in an outage are answered in their order when the store is back', async () => {
+  const clock = manualClock(1_760_000_000_000)
+  const store = memoryStore({ clock })
+  let isOut = false
+  const failing = new Proxy(store, {
+    get: (target, name) => {
+      const value = target[name as keyof typeof target] as unknown
+      if (typeof value !== 'function') return value
+      return (...args: unknown[]) => (isOut ? Promise.reject(new Error('out')) : Reflect.apply(value, target, args))
+    },
+  })
+  const limiter = createLimiter(POLICY, { store: casStore(failing), clock, mode: 'exact', share: 0.001 })
+  await limiter.take('k', 10)
+  isOut = true
+  // The share is spent, and comes back later than they wait.
+  for (let i = 0; i < 5; i++) await limiter.take('k')
+  const passed: string[] = []
+  const settle = async (): Promise<void> => {
+    for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+  }
+  for (const name of ['a', 'b', 'c']) {
+    void limiter.wait('k', { maxWait: '30s' }).then(({ source }) => passed.push(`${name} ${source}`))
+    // The pauses of those that came before have grown.
+    for (let i = 0; i < 70; i++) {
+      clock.advance(20)
+      await settle()
+    }
+  }
+  isOut = false
+  for (let i = 0; i < 500 && passed.length < 3; i++) {
+    clock.advance(20)
+    await settle()
+  }
+  assert.deepEqual(passed, ['a store', 'b store', 'c store'])
+  limiter.close()
+})
+
 for (const change of ['one gives up', 'a refund'] as const) {
   test(`waits between which another process waits are charged once, and go no later, after ${change}`, async () => {
     const { limiter, make, passed, advanceTo, wait } = fixture()

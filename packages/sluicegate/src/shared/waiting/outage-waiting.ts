@@ -1,10 +1,11 @@
 import type { Decision } from '../../decision/decision.js'
 import { isPermit } from '../../decision/permit.js'
 import { isOutage } from '../../errors.js'
+import { nameOf } from '../../key.js'
 import { AbortWatch } from '../../waiting/abort-watch.js'
 import type { Reservations } from './reservations.js'
 import type { Sleepers } from './sleepers.js'
-import type { Wait, Waited } from './waiting-queue.js'
+import { type Wait, type Waited, WaitingQueue } from './waiting-queue.js'
 
 /** How often to look whether the backend is back: the first and the longest pause. */
 const FIRST_LOOK_MS = 100
@@ -16,6 +17,8 @@ export class OutageWaiting {
   private readonly sleepers: Sleepers
   private readonly aborts = new AbortWatch()
   private readonly again: (wait: Wait) => Promise<Waited>
+  /** Those of each key that sleep until the store is back. */
+  private readonly queues = new Map<string, WaitingQueue>()
 
   /** @param again waits on the backend; rejects with `OUTAGE` while that is not back. */
   constructor(reservations: Reservations, sleepers: Sleepers, again: (wait: Wait) => Promise<Waited>) {
@@ -61,14 +64,44 @@ export class OutageWaiting {
     return !allowed && source === 'outage' && retryAfterMs < Number.POSITIVE_INFINITY && this.reservations.waitsInOutage
   }
 
+  /** The first of a key looks whether the store is back; then all of the key ask it at once, in their order. */
   private async onceBack(wait: Wait): Promise<Waited> {
+    const { request, untilMs } = wait
+    const name = nameOf(request.key)
     for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(LAST_LOOK_MS, pauseMs * 1.5)) {
-      await this.sleepers.sleep(pauseMs, wait.request.signal)
+      await this.turn(name, wait, pauseMs)
+      const answer = this.again(wait)
+      // One that waits on for its tokens has been answered, too.
+      const isBack = Promise.race([answer, this.sleepers.sleep(2 * this.reservations.timeoutMs, request.signal)])
+      isBack.then(
+        () => this.wakeAll(name),
+        () => undefined,
+      )
       try {
-        return await this.again(wait)
+        return await answer
       } catch (error) {
-        if (!isOutage(error)) throw error
+        if (!isOutage(error) || this.sleepers.nowMs() >= untilMs) throw error
       }
     }
+  }
+
+  /** Sleeps until it may ask: the first of its key after a pause, others when they are woken or their time is over. */
+  private async turn(name: string, wait: Wait, pauseMs: number): Promise<void> {
+    const queue = this.queues.get(name) ?? new WaitingQueue()
+    this.queues.set(name, queue)
+    const place = queue.add(wait)
+    try {
+      const leftMs = wait.untilMs - this.sleepers.nowMs()
+      await this.sleepers.sleep(queue.first === wait ? pauseMs : Math.max(pauseMs, leftMs), wait.request.signal, wait)
+    } finally {
+      const wasFirst = queue.first === wait
+      queue.remove(place)
+      if (queue.first === undefined) this.queues.delete(name)
+      else if (wasFirst && wait.request.signal?.aborted) this.sleepers.wake(queue.first)
+    }
+  }
+
+  private wakeAll(name: string): void {
+    for (const wait of [...(this.queues.get(name) ?? [])]) this.sleepers.wake(wait)
   }
 }

@@ -36,6 +36,10 @@ export class WaitingQueue {
     return this.members.first?.item
   }
 
+  [Symbol.iterator](): Iterator<Wait> {
+    return this.members[Symbol.iterator]()
+  }
+
   /** Whether one that arrived before `arrival` waits in it, or comes back to it since it had had so many `returns`. */
   isBehind(arrival: number, returns = this.returns): boolean {
     return this.returns !== returns || (this.first !== undefined && this.first.arrival < arrival)
