@@ -11,9 +11,9 @@ const IMPORTED = new Set<Published>(['sluicegate'])
 /** The most bytes of each, as downloaded and as installed. */
 const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
   // Half of it are source maps.
-  sluicegate: { size: 1_277_000, unpackedSize: 6_119_000 },
+  sluicegate: { size: 1_279_000, unpackedSize: 6_122_000 },
   // What it uses of the library is in it.
-  'sluicegate-server': { size: 684_500, unpackedSize: 2_500_000 },
+  'sluicegate-server': { size: 684_500, unpackedSize: 2_503_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */
