@@ -203,7 +203,8 @@ export interface NetworkOptions {
 /**
  * What {@link address} does with an address, for texts that may be none: keys that a proxy or a log writes. The function returns the key of
  * the client, such as `203.0.113.7` or `2001:db8:0:4200::/56`, and undefined for any other text. It reads one address or a list
- * (`X-Forwarded-For`, `Forwarded`), with ports, brackets, quotes and zones. The length of a network, as in `2001:db8::/64`, is not read: the
+ * (`X-Forwarded-For`, `Forwarded`), with ports, brackets, quotes and zones. Where the proxy wrote `unknown`, `unix:`, `-` or `_name` in such a
+ * list, that is the key: what a client wrote before it does not count. The length of a network, as in `2001:db8::/64`, is not read: the
  * subnet of the options counts.
  *
  * Of IPv6 only networks in use are addresses (2000::/3, fc00::/7, fe80::/10, `::1`, translated and mapped IPv4): `cafe::1` and the EUI-64
@@ -223,6 +224,8 @@ export function clientNetwork(options: NetworkOptions = {}): (text: string) => s
   if (!isInteger(hop, 1, MOST_HOPS)) throw new PolicyError('OPTION_INVALID', 'hop', hop, `must be an integer from 1 to ${MOST_HOPS}`)
   return (text) => {
     if (ipv4Bits === 32 && isIpv4Text(text)) return text
+    const unnamed = text.includes(',') ? UNNAMED.exec(elementsOf(text, asWritten).split(',').at(-hop) ?? '')?.[1] : undefined
+    if (unnamed !== undefined) return unnamed.toLowerCase()
     if (!ADDRESS_MARK.test(text)) return undefined
     const client = parsedAddress(text) ?? clientInList(text, hop)
     return client !== undefined && isInUse(client) ? addressKey(client, ipv4Bits, ipv6Bits) : undefined
@@ -230,6 +233,8 @@ export function clientNetwork(options: NetworkOptions = {}): (text: string) => s
 }
 
 const ADDRESS_MARK = /[.:]/
+/** A client of which the proxy knows no address, as nginx of the other end of a Unix socket. Source: RFC 7239, section 6 */
+const UNNAMED = /(?:^|\bfor=)"?(unknown|unix:|-|_[\w.-]+)(?=$|[\s";])/i
 const FORWARDED_FOR = /for=/i
 /** Longer ones are no address. */
 const MOST_SPELLING = 200
@@ -246,7 +251,7 @@ const PORT_AFTER_GROUPS = /^((?:[\da-f]{1,4}:){7}[\da-f]{1,4}):\d*$/i
 function clientInList(text: string, hop: number): IpAddress | undefined {
   const isForwarded = FORWARDED_FOR.test(text)
   const list = hopListOf(isForwarded ? 'forwarded' : 'x-forwarded-for')
-  const plain = elementsOf(text, isForwarded ? (element) => element : plainly)
+  const plain = elementsOf(text, isForwarded ? asWritten : plainly)
   return clientBehindHops({ socket: undefined, text: plain, list, fallback: ignored }, hop)
 }
 
@@ -259,6 +264,10 @@ function elementsOf(text: string, spelled: (element: string) => string): string 
     .slice(Math.max(first, last + 1 - MOST_HOPS), last + 1)
     .map(spelled)
     .join(',')
+}
+
+function asWritten(element: string): string {
+  return element
 }
 
 /** One address has one spelling: whoever can choose another one would have another budget. */

@@ -259,10 +259,27 @@ test('an address in any form is the network of its client, and no other text is'
     ['2001:db8:0:4217:0:0:0:1:40001', network],
     ['for="[2001:db8:0:4217::1]:80", ', network],
     [network, network],
-    ['203.0.113.7, unknown', undefined],
+    ['203.0.113.7, unknown', 'unknown'],
     ['010.0.0.1', undefined],
   ]
   for (const [text, key] of forms) assert.equal(networkOf(text), key, text)
+})
+
+test('where a proxy knows no address, that is the key, whatever the client wrote before it', () => {
+  const networkOf = clientNetwork()
+  // What a client sends before it would be a key of its own each time.
+  for (const sent of ['198.51.100.1', 'alice', '2001:db8::1', ', ,', 'for=198.51.100.1'])
+    for (const [written, key] of [
+      ['unknown', 'unknown'],
+      ['Unix:', 'unix:'],
+      ['-', '-'],
+      ['_hidden', '_hidden'],
+      ['for=unknown;proto=https', 'unknown'],
+      ['proto=https;for="_gazonk"', '_gazonk'],
+    ] as const)
+      assert.equal(networkOf(`${sent}, ${written}`), key, `${sent}, ${written}`)
+  assert.equal(networkOf('unknown, 198.51.100.1'), '198.51.100.1')
+  for (const name of ['unknown', 'alice, unknown-2', 'a,_', 'a, unix:x']) assert.equal(networkOf(name), undefined, name)
 })
 
 test('subnets, and the nth address of a list from the right', () => {
