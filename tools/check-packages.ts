@@ -11,7 +11,7 @@ const IMPORTED = new Set<Published>(['sluicegate'])
 /** The most bytes of each, as downloaded and as installed. */
 const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly unpackedSize: number }>> = {
   // Half of it are source maps.
-  sluicegate: { size: 1_279_000, unpackedSize: 6_122_000 },
+  sluicegate: { size: 1_282_000, unpackedSize: 6_130_000 },
   // What it uses of the library is in it.
   'sluicegate-server': { size: 684_500, unpackedSize: 2_503_000 },
 }

@@ -41,7 +41,7 @@ export interface LoadFlags {
 /**
  * Sends load and prints what was measured. SIGINT ends the run early and prints what was measured until then; a second one ends at once.
  *
- * @throws {UsageError} for options that are wrong, and for a target outside of this machine without `--allow-remote`.
+ * @throws {UsageError} for options that are wrong, for a target outside of this machine without `--allow-remote`, and for one that answered nothing.
  */
 export async function load(url: string, flags: LoadFlags, token: string | undefined, program: LoadProgram): Promise<void> {
   const plan = planOf(url, flags, token)
@@ -61,6 +61,7 @@ export async function load(url: string, flags: LoadFlags, token: string | undefi
     const report = loadReport(result, new Date())
     if (flags.html !== undefined) writeFileSync(flags.html, htmlReport(report))
     process.stdout.write(flags.json ? `${JSON.stringify(result)}\n` : textReport(report))
+    if (result.sent > 0 && result.allowed + result.denied === 0) throw new UsageError(`${url} answered none of ${result.sent} requests`, 1)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error
     throw new UsageError((error as Error).message, 1)

@@ -68,7 +68,8 @@ test('load counts what was decided without a store that says nothing as errors',
   const { code, out, err } = await ended(
     sluicegate(t, 'load', target, '--config', config, '--rate', '20', '--duration', '500ms', '--grace', '1s', '--json'),
   )
-  assert.equal(code, 0, err)
+  assert.equal(code, 1, err)
+  assert.ok(err.includes(`${target} answered none of 10 requests`), err)
   const { allowed, denied, errors } = JSON.parse(out)
   assert.deepEqual([allowed, denied, errors], [0, 0, 10])
 })
