@@ -87,6 +87,53 @@ test('waits that came in an outage are answered in their order when the store is
   limiter.close()
 })
 
+test('a wait that ends while it asks a store that is out leaves the looking to the next', async () => {
+  const clock = manualClock(1_760_000_000_000)
+  const store = memoryStore({ clock })
+  let isOut = false
+  let calls = 0
+  const failing = new Proxy(store, {
+    get: (target, name) => {
+      const value = target[name as keyof typeof target] as unknown
+      if (typeof value !== 'function') return value
+      return async (...args: unknown[]) => {
+        if (!isOut) return Reflect.apply(value, target, args)
+        calls++
+        for (let i = 0; i < 3; i++) await new Promise(setImmediate)
+        throw new Error('out')
+      }
+    },
+  })
+  const limiter = createLimiter(POLICY, { store: casStore(failing), clock, mode: 'exact', share: 0.001 })
+  await limiter.take('k', 10)
+  isOut = true
+  for (let i = 0; i < 5; i++) await limiter.take('k')
+  const settle = async (): Promise<void> => {
+    for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+  }
+  const first = new AbortController()
+  const gaveUp = assert.rejects(limiter.wait('k', { signal: first.signal }))
+  await settle()
+  let passed = ''
+  void limiter.wait('k').then(({ source }) => {
+    passed = source
+  })
+  await settle()
+  for (const before = calls; calls === before; ) {
+    clock.advance(20)
+    for (let i = 0; i < 2; i++) await new Promise(setImmediate)
+  }
+  first.abort()
+  await gaveUp
+  isOut = false
+  for (let i = 0; i < 500 && passed === ''; i++) {
+    clock.advance(20)
+    await settle()
+  }
+  assert.equal(passed, 'store')
+  limiter.close()
+})
+
 for (const change of ['one gives up', 'a refund'] as const) {
   test(`waits between which another process waits are charged once, and go no later, after ${change}`, async () => {
     const { limiter, make, passed, advanceTo, wait } = fixture()

@@ -64,12 +64,12 @@ export class OutageWaiting {
     return !allowed && source === 'outage' && retryAfterMs < Number.POSITIVE_INFINITY && this.reservations.waitsInOutage
   }
 
-  /** The first of a key looks whether the store is back; then all of the key ask it at once, in their order. */
+  /** The first of a key looks whether the store is back, or where it gives up the next; then all of the key ask it at once, in their order. */
   private async onceBack(wait: Wait): Promise<Waited> {
     const { request, untilMs } = wait
     const name = nameOf(request.key)
     for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = Math.min(LAST_LOOK_MS, pauseMs * 1.5)) {
-      await this.turn(name, wait, pauseMs)
+      const isLooking = await this.turn(name, wait, pauseMs)
       const answer = this.again(wait)
       // One that waits on for its tokens has been answered, too.
       const isBack = Promise.race([answer, this.sleepers.sleep(2 * this.reservations.timeoutMs, request.signal)])
@@ -80,19 +80,22 @@ export class OutageWaiting {
       try {
         return await answer
       } catch (error) {
-        if (!isOutage(error) || this.sleepers.nowMs() >= untilMs) throw error
+        if (isOutage(error) && this.sleepers.nowMs() < untilMs) continue
+        if (isLooking) this.sleepers.wake(this.queues.get(name)?.first)
+        throw error
       }
     }
   }
 
-  /** Sleeps until it may ask: the first of its key after a pause, others when they are woken or their time is over. */
-  private async turn(name: string, wait: Wait, pauseMs: number): Promise<void> {
+  /** Sleeps until it may ask: the first of its key after a pause, others when they are woken or their time is over. Whether it was the first. */
+  private async turn(name: string, wait: Wait, pauseMs: number): Promise<boolean> {
     const queue = this.queues.get(name) ?? new WaitingQueue()
     this.queues.set(name, queue)
     const place = queue.add(wait)
     try {
       const leftMs = wait.untilMs - this.sleepers.nowMs()
       await this.sleepers.sleep(queue.first === wait ? pauseMs : Math.max(pauseMs, leftMs), wait.request.signal, wait)
+      return queue.first === wait
     } finally {
       const wasFirst = queue.first === wait
       queue.remove(place)
