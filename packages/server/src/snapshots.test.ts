@@ -176,6 +176,25 @@ test('a lock is none when its process is dead and nobody has waited for it', asy
   await (await runService(t, yaml)).stop()
 })
 
+test('keys with limits of their own keep what they have spent over a restart, also where they are many more then', async (t) => {
+  const base = setUp(t).yaml
+  const yaml = (keys: number): string => {
+    const own = Array.from({ length: keys }, (_, i) => `k${i}: { limit: 30 }`)
+    return `${base}  own: { algorithm: token-bucket, limit: 10, window: 1h, keys: { ${own.join(', ')} } }\n`
+  }
+  const run = async (text: string, then: (url: string) => Promise<void>): Promise<void> => {
+    const service = await runService(t, text)
+    await then(service.url)
+    await service.stop()
+  }
+  const take = async (url: string, key: string): Promise<number> =>
+    ((await (await fetch(`${url}/v1/take?policy=own&key=${key}&cost=10`)).json()) as { remaining: number }).remaining
+  await run(yaml(5), async (url) => assert.equal(await take(url, 'k1'), 20))
+  await run(yaml(5), async (url) => assert.equal(await take(url, 'k1'), 10))
+  await run(yaml(100), async (url) => assert.deepEqual([await take(url, 'k1'), await take(url, 'k99')], [0, 20]))
+  await run(yaml(100), async (url) => assert.equal(await take(url, 'k99'), 10))
+})
+
 test('keys of a policy that is left out for a time are kept, and those of a tier', async (t) => {
   const { file, yaml } = setUp(t)
   const tiers = 'burst: { algorithm: token-bucket, limit: 50, window: 1h, tiers: { big: { limit: 500 } }, keys: { alice: big }'

@@ -107,9 +107,9 @@ export class Snapshots implements Part {
         await nextTurn()
       }
       if (bytes !== undefined) saved.push({ name: served.name, maxKeys, onFull, bytes })
-      for (const [tier, bytes] of served.tierSnapshots()) {
+      for (const tier of served.tierSnapshots()) {
         const { maxKeys, onFull } = served.config
-        saved.push({ name: served.name, tier, maxKeys, onFull, bytes })
+        saved.push({ name: served.name, maxKeys, onFull, ...tier })
         await nextTurn()
       }
       await nextTurn()

@@ -1,3 +1,5 @@
+import { randomFillSync } from 'node:crypto'
+
 /** The arrays of a {@link KeyTable}. Threads that have them share them. */
 export interface KeyTableArrays {
   readonly keys: number
@@ -7,6 +9,7 @@ export interface KeyTableArrays {
   readonly hashes: Uint32Array
   readonly numbers: Uint16Array
   readonly slots: Uint32Array
+  readonly factors: Uint32Array
 }
 
 /** Keys and bytes that there is room for at first. */
@@ -14,6 +17,10 @@ const LEAST_KEYS = 16
 const LEAST_BYTES = 256
 /** A text with such signs has two bytes for each, all others one. */
 const WIDE = /[\u0100-\uffff]/
+/** Units of a key that are hashed by factors of their own: no key of a data file has more. */
+const UNITS = 1_024
+/** Random ones of this thread: who chooses keys does not know which of them meet. */
+const FACTORS = randomFillSync(new Uint32Array(new SharedArrayBuffer(2 * (UNITS + 1) * Uint32Array.BYTES_PER_ELEMENT)))
 
 /**
  * Keys, each with a number below 32,768, in a few arrays outside of the heap: a map with a million texts is looked through at each full collection,
@@ -29,6 +36,7 @@ export class KeyTable {
   #numbers: Uint16Array = new Uint16Array()
   /** Open addressing, a power of two and at least twice the keys: 0, or 1 and the place of a key in that order. */
   #slots: Uint32Array = new Uint32Array()
+  readonly #factors: Uint32Array = FACTORS
 
   /** @param arrays of another one, to be read on; it is not changed any more. */
   constructor(arrays?: KeyTableArrays) {
@@ -40,6 +48,7 @@ export class KeyTable {
     this.#hashes = arrays.hashes
     this.#numbers = arrays.numbers
     this.#slots = arrays.slots
+    this.#factors = arrays.factors
   }
 
   get arrays(): KeyTableArrays {
@@ -51,12 +60,13 @@ export class KeyTable {
       hashes: this.#hashes,
       numbers: this.#numbers,
       slots: this.#slots,
+      factors: this.#factors,
     }
   }
 
   get(key: string): number | undefined {
     if (this.#keys === 0 || key.length > this.#longest) return undefined
-    const place = this.#slots[this.#slotOf(key, hashOf(key))] as number
+    const place = this.#slots[this.#slotOf(key, hashOf(key, this.#factors))] as number
     return place === 0 ? undefined : (this.#numbers[place - 1] as number) >> 1
   }
 
@@ -64,7 +74,7 @@ export class KeyTable {
   add(key: string, number: number): boolean {
     const isWide = WIDE.test(key)
     this.#makeRoom(isWide ? 2 * key.length : key.length)
-    const hash = hashOf(key)
+    const hash = hashOf(key, this.#factors)
     const slot = this.#slotOf(key, hash)
     if (this.#slots[slot] !== 0) return false
     const nth = this.#keys++
@@ -146,10 +156,21 @@ function bufferOver({ buffer, byteOffset, length }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, length)
 }
 
-/** FNV-1a over the units of the text, with the end of Murmur3, so that the lowest bits depend on all. */
-function hashOf(key: string): number {
-  let hash = 0x811c9dc5
-  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
+/**
+ * Twice the highest bits of a sum of the units, each by its factor: as seldom equal for two keys as random numbers are, whoever chose them (Dietzfelbinger,
+ * "Universal hashing and k-wise independent random variables via integer arithmetic without primes"). Then the end of Murmur3, so that keys in a row spread.
+ */
+function hashOf(key: string, factors: Uint32Array): number {
+  let first = factors[0] as number
+  let second = factors[1] as number
+  for (let i = 0; i < key.length; i++) {
+    const at = 2 * (i % UNITS) + 2
+    // A zero at the end counts, too.
+    const unit = key.charCodeAt(i) + 1
+    first = (first + Math.imul(factors[at] as number, unit)) | 0
+    second = (second + Math.imul(factors[at + 1] as number, unit)) | 0
+  }
+  let hash = (first & 0xffff0000) | (second >>> 16)
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
   return (hash ^ (hash >>> 16)) >>> 0

@@ -100,7 +100,7 @@ export interface LimiterMaking {
 }
 
 /** What was saved of a policy, to begin with. */
-export type Saved = Pick<SavedPolicy, 'maxKeys' | 'onFull' | 'bytes'>
+export type Saved = Pick<SavedPolicy, 'maxKeys' | 'room' | 'onFull' | 'bytes'>
 
 /** Room for the keys whose rate comes with each call. Undefined: the library's defaults. */
 export interface CallRateRoom {
@@ -177,7 +177,7 @@ export const MEMORY: Storage = {
   },
   restored({ policy, maxKeys, onFull }, { clock, hotKeys }, saved) {
     const limiter = restoreLimiter(saved.bytes, { hotKeys, ...(clock && { clock }) })
-    const isSameTable = saved.maxKeys === maxKeys && saved.onFull === onFull
+    const isSameTable = (saved.room ?? saved.maxKeys) === maxKeys && saved.onFull === onFull
     if (isSameTable && canBecome(limiter.policy, policy) && !isDeepStrictEqual(limiter.policy, policy)) limiter.update(policy)
     return inMemory(limiter)
   },

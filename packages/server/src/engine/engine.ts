@@ -3,6 +3,7 @@ import { type Clock, type Decision, type Policy, PolicyError, preciseClock } fro
 import type { PolicyConfig } from 'sluicegate-config/policy-config.js'
 import type { Awaitable } from './awaitable.js'
 import { CallRates } from './call-rates.js'
+import { canBecome } from './can-become.js'
 import { CarryingLimiter, MAX_FORMER } from './carrying-limiter.js'
 import { type Cost, Costs } from './costs.js'
 import { type CallRateRoom, type EngineLimiter, type LimiterMaking, MEMORY, type Storage } from './engine-limiter.js'
@@ -18,7 +19,7 @@ import type { Follower, Peers } from './shared-limiter.js'
 import { CALL_RATES, type SavedPolicy } from './snapshot-file.js'
 import { type SoftLimitReached, SoftLimits } from './soft-limits.js'
 import { type TakeAllOptions, type TakePart, takeAll } from './take-all.js'
-import { type MakeTier, TieredLimiter } from './tiered-limiter.js'
+import { type MakeTier, TieredLimiter, type TierTable } from './tiered-limiter.js'
 
 export { type Decision, type Key, type Policy, PolicyError, StoreError } from 'sluicegate'
 export { type Awaitable, answersOf, whenDone } from './awaitable.js'
@@ -68,7 +69,7 @@ function savedId(policy: string, tier: string | undefined, former?: number): str
 
 /** Whether saved keys go on in the table that they were saved of. */
 function staysIn({ policy, maxKeys, onFull }: PolicyConfig, of: Policy, saved: SavedPolicy): boolean {
-  return saved.maxKeys === maxKeys && saved.onFull === onFull && isDeepStrictEqual(of, policy)
+  return (saved.room ?? saved.maxKeys) === maxKeys && saved.onFull === onFull && isDeepStrictEqual(of, policy)
 }
 
 /** The owner of the policies that the engine was made with. */
@@ -200,7 +201,7 @@ export class Engine {
 
   /** With the keys that were saved of it, and its tiers. */
   #limiter(config: PolicyConfig): EngineLimiter {
-    const own = this.#made(config, undefined)
+    const own = this.#made(config)
     if (config.tiers === undefined) return own
     const limiter = this.#tiered(own, config.policy.name)
     try {
@@ -213,16 +214,24 @@ export class Engine {
   }
 
   #tiered(own: EngineLimiter, name: string): TieredLimiter {
-    const make: MakeTier = (config, id) => this.#made(config, id, name)
+    const make: MakeTier = (config, id, isFirst) => this.#madeTier(config, isFirst ? this.#saved.get(savedId(name, id)) : undefined)
     return new TieredLimiter(own, make, this.#nowMs)
   }
 
-  #made(config: PolicyConfig, tier: string | undefined, name: string = config.policy.name): EngineLimiter {
-    const saved = this.#saved.get(savedId(name, tier))
+  #made(config: PolicyConfig): EngineLimiter {
+    const saved = this.#saved.get(savedId(config.policy.name, undefined))
     return (saved && this.#restored(config, saved)) ?? this.storage.limiter(config, this.#making)
   }
 
-  /** Under another algorithm, other parts or another table keys bring along what they have spent when they are next used; with tiers they start full. */
+  /** Keys with a limit of their own may be more than there were: their table is another then. */
+  #madeTier(config: PolicyConfig, saved: SavedPolicy | undefined): TierTable {
+    const before = saved && this.#restored(config, saved)
+    if (saved === undefined || before === undefined) return { limiter: this.storage.limiter(config, this.#making) }
+    if (staysIn(config, before.policy, saved)) return { limiter: before }
+    return { limiter: this.storage.limiter(config, this.#making), former: before }
+  }
+
+  /** Under another algorithm, other parts or another table keys bring along what they have spent when they are next used; with tiers they start full, but for a tier's under another table. */
   #restored(config: PolicyConfig, saved: SavedPolicy): EngineLimiter | undefined {
     const unusable = (reason: string): undefined => {
       this.forget(saved.name, saved.tier)
@@ -236,7 +245,7 @@ export class Engine {
         const all = this.#withFormer(before, config, 1)
         return stays ? all : new CarryingLimiter(this.storage.limiter(config, this.#making), all, this.#nowMs)
       }
-      if (stays) return before
+      if (stays || (saved.tier !== undefined && canBecome(before.policy, config.policy))) return before
       before.close()
       return unusable('its algorithm or its table is another now')
     } catch (error) {

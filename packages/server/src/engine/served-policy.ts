@@ -9,7 +9,7 @@ import { type AskedPriority, floorOf } from './priorities.js'
 import type { Follower, KeyChange, RegionFigures } from './shared-limiter.js'
 import type { SoftLimits, SoftWatch } from './soft-limits.js'
 import { takeAbove } from './take-above.js'
-import { type PreparedTiers, TieredLimiter } from './tiered-limiter.js'
+import { type PreparedTiers, TieredLimiter, type TierSnapshot } from './tiered-limiter.js'
 
 /** What a policy has answered since the service started. */
 export type Counts = Record<Outcome | 'peeks', number>
@@ -327,7 +327,7 @@ export class ServedPolicy {
     if (this.#limiter instanceof CarryingLimiter) yield* this.#limiter.formerSnapshots()
   }
 
-  *tierSnapshots(): Generator<readonly [id: string, bytes: Uint8Array]> {
+  *tierSnapshots(): Generator<TierSnapshot> {
     if (this.#limiter instanceof TieredLimiter) yield* this.#limiter.tierSnapshots()
   }
 

@@ -11,6 +11,8 @@ export interface SavedPolicy {
   /** For those, Unix time in milliseconds from which no key has state there. */
   readonly untilMs?: number
   readonly maxKeys: number | undefined
+  /** Of a tier: keys that its table has room for, where they are not the policy's. */
+  readonly room?: number
   readonly onFull: OnFull
   /** Unix time in milliseconds since which no configuration has had it; left out for one that is served. */
   readonly leftOutMs?: number

@@ -30,8 +30,15 @@ export interface PreparedTiers {
   discard(): void
 }
 
-/** Makes the limiter of a tier. `id` is that of its limit. */
-export type MakeTier = (config: PolicyConfig, id: string) => EngineLimiter
+/** The table of a tier. */
+export interface TierTable {
+  readonly limiter: EngineLimiter
+  /** One of a snapshot, which had room for another number of keys. */
+  readonly former?: EngineLimiter | undefined
+}
+
+/** Makes the table of a tier. `id` is that of its limit, `isFirst` whether no table of it is here that has its keys. */
+export type MakeTier = (config: PolicyConfig, id: string, isFirst: boolean) => TierTable
 
 /** Keys that are known to have moved: reservations of others, from before the oldest of these, return nothing. */
 const MAX_CARRIED = 100_000
@@ -39,8 +46,10 @@ const MAX_CARRIED = 100_000
 const MAX_FORMER = 8
 /** The policy's own limit among the ids of limits. */
 const OWN = ''
-/** A table for keys that are known beforehand is no larger than they are. */
+/** A table for keys that are known beforehand is at most twice as large as they need. */
 const LEAST_KEYS = 16
+/** Keys that go to a larger table between two steps. */
+const KEYS_OF_STEP = 16
 
 /** A limiter that is not used any more, until no key can have state in it. */
 interface Retired {
@@ -48,11 +57,24 @@ interface Retired {
   readonly untilMs: number
 }
 
+/** A table with room for another number of keys than have the limit now. */
+interface Outgrown extends Retired {
+  readonly id: string
+}
+
 /** Prefixes that were in force. */
 interface Former {
   readonly prefixes: PrefixRules
   /** No key has state by them any more. */
   readonly untilMs: number
+}
+
+/** The keys of a tier. */
+export interface TierSnapshot {
+  readonly tier: string
+  readonly bytes: Uint8Array
+  /** Keys that its table has room for; left out: the default. */
+  readonly room?: number
 }
 
 /** What a key had spent beyond the burst of the limit to which it moved: it is forgiven there, and spent again under a larger one. */
@@ -76,6 +98,10 @@ export class TieredLimiter extends RoutedLimiter {
   readonly #moved = new MovedKeys()
   #former: Former[] = []
   readonly #retired = new Map<string, Retired>()
+  /** Keys that have not been used since are there. */
+  #outgrown: Outgrown[] = []
+  /** Keys that tables have room for; left out: the default. */
+  readonly #rooms = new WeakMap<EngineLimiter, number>()
   /** How often keys took their state to another limit, and by key the number of the last time; of keys not here at most the oldest kept. */
   #carries = 0
   readonly #carriedAt = new Map<string, number>()
@@ -99,10 +125,15 @@ export class TieredLimiter extends RoutedLimiter {
     const next = new Map<string, EngineLimiter>()
     const fresh: EngineLimiter[] = []
     const updates: (() => void)[] = []
-    const made = (id: string, policy: Policy, keys: number | undefined): EngineLimiter => {
-      const limiter = this.#make(tierConfig(config, policy, keys), id)
-      fresh.push(limiter)
-      return limiter
+    const former: (readonly [id: string, limiter: EngineLimiter])[] = []
+    const made = (wanted: PolicyConfig, id: string): EngineLimiter => {
+      const table = this.#make(wanted, id, true)
+      fresh.push(table.limiter)
+      if (table.former !== undefined) {
+        fresh.push(table.former)
+        former.push([id, table.former])
+      }
+      return this.#knowingRoom(table.limiter, wanted)
     }
     const discard = (): void => {
       for (const limiter of fresh) limiter.close()
@@ -113,13 +144,16 @@ export class TieredLimiter extends RoutedLimiter {
     try {
       for (const [id, { policy, keys }] of config.tiers?.limits ?? []) {
         yield
+        const wanted = tierConfig(config, policy, keys)
         const before = this.#tiers.get(id) ?? this.#retired.get(id)?.limiter
-        if (before === undefined || !canBecome(before.policy, policy)) next.set(id, made(id, policy, keys))
+        if (before === undefined || !canBecome(before.policy, policy)) next.set(id, made(wanted, id))
         else {
-          next.set(id, before)
-          if (!isDeepStrictEqual(before.policy, policy)) updates.push(() => before.update(policy))
+          const limiter = this.#withRoom(id, before, wanted)
+          next.set(id, limiter)
+          if (!isDeepStrictEqual(limiter.policy, policy)) updates.push(() => limiter.update(policy))
         }
       }
+      yield* this.#movingToLarger()
       if (isNoted) yield* this.#moved.noting(this.#rules, config.tiers)
     } catch (error) {
       discard()
@@ -131,8 +165,51 @@ export class TieredLimiter extends RoutedLimiter {
       // The first keys came since: they are few, but nobody knows which.
       else if (this.#hasState()) Array.from(this.#moved.noting(this.#rules, config.tiers))
       this.#commit(config.tiers, next)
+      for (const [id, limiter] of former) this.#outgrow(id, limiter)
     }
     return Object.assign(commit, { discard })
+  }
+
+  /** The table with room for the keys that will have the limit: another takes its place at once, with the numbers in force. */
+  #withRoom(id: string, limiter: EngineLimiter, wanted: PolicyConfig): EngineLimiter {
+    const room = this.#rooms.get(limiter)
+    if (limiter.isShared || room === undefined || (wanted.maxKeys !== undefined && wanted.maxKeys <= room)) return limiter
+    const larger = this.#knowingRoom(this.#make({ ...wanted, policy: limiter.policy }, id, false).limiter, wanted)
+    const retired = this.#retired.get(id)
+    if (this.#tiers.has(id)) this.#tiers = new Map(this.#tiers).set(id, larger)
+    else if (retired !== undefined) this.#retired.set(id, { ...retired, limiter: larger })
+    this.#outgrow(id, limiter)
+    return larger
+  }
+
+  #knowingRoom(limiter: EngineLimiter, { maxKeys }: PolicyConfig): EngineLimiter {
+    if (maxKeys !== undefined) this.#rooms.set(limiter, maxKeys)
+    return limiter
+  }
+
+  #outgrow(id: string, limiter: EngineLimiter): void {
+    this.#outgrown.push({ id, limiter, untilMs: this.#nowMs() + fullAfterMs(limiter.policy) })
+  }
+
+  /** Those in which no key has state any more. */
+  #closeOutgrown(nowMs: number): void {
+    const over = this.#outgrown.filter(({ untilMs }) => untilMs <= nowMs)
+    for (const { limiter } of over) limiter.close()
+    if (over.length > 0) this.#outgrown = this.#outgrown.filter((each) => !over.includes(each))
+  }
+
+  /** Keys that are known go to the larger tables now: a snapshot has those alone. */
+  *#movingToLarger(): Generator<void> {
+    const rules = this.#rules
+    if (rules === undefined || this.#outgrown.length === 0) return
+    const ids = new Set<string | undefined>(this.#outgrown.map(({ id }) => id))
+    let looked = 0
+    for (const data of [rules.parts.keys, rules.parts.fileData]) {
+      for (const key of data.exactKeys()) {
+        if (ids.has(rules.idOf(key))) this.of(key)
+        if (++looked % KEYS_OF_STEP === 0) yield
+      }
+    }
   }
 
   get isShared(): boolean {
@@ -209,17 +286,19 @@ export class TieredLimiter extends RoutedLimiter {
     }
   }
 
-  *tierSnapshots(): Generator<readonly [id: string, bytes: Uint8Array]> {
-    for (const [id, limiter] of this.#tiers) {
+  *tierSnapshots(): Generator<TierSnapshot> {
+    for (const [tier, limiter] of this.#tiers) {
       const bytes = limiter.snapshot()
-      if (bytes !== undefined) yield [id, bytes]
+      const room = this.#rooms.get(limiter)
+      if (bytes !== undefined) yield { tier, bytes, ...(room !== undefined && { room }) }
     }
   }
 
   close(): void {
     for (const limiter of this.#all()) limiter.close()
-    for (const { limiter } of this.#retired.values()) limiter.close()
+    for (const { limiter } of [...this.#retired.values(), ...this.#outgrown]) limiter.close()
     this.#retired.clear()
+    this.#outgrown = []
   }
 
   /** Whether a key may have spent here under another limit: not at a start with a million keys in the data. */
@@ -236,6 +315,7 @@ export class TieredLimiter extends RoutedLimiter {
       const untilMs = nowMs + Math.max(...[this.own.policy, ...limits].map(fullAfterMs))
       this.#former = [{ prefixes: before?.prefixes ?? NO_PREFIXES, untilMs }, ...this.#former].slice(0, MAX_FORMER)
     }
+    this.#closeOutgrown(nowMs)
     for (const [id, { limiter, untilMs }] of this.#retired) {
       if (!next.has(id) && untilMs > nowMs) continue
       this.#retired.delete(id)
@@ -254,7 +334,7 @@ export class TieredLimiter extends RoutedLimiter {
     if (typeof key !== 'string') throw new PolicyError('KEY_INVALID', 'key', key, 'must be one string under a policy with tiers')
     const id = this.#rules?.idOf(key) ?? OWN
     const limiter = this.#at(id) ?? this.own
-    if (this.#moved.size > 0 || this.#former.length > 0) this.#carry(key, id, limiter)
+    if (this.#moved.size > 0 || this.#former.length > 0 || this.#outgrown.length > 0) this.#carry(key, id, limiter)
     return limiter
   }
 
@@ -269,8 +349,9 @@ export class TieredLimiter extends RoutedLimiter {
     if (moved !== undefined) from.add(moved)
     for (const { prefixes } of this.#former) from.add(prefixes.idOf(key) ?? OWN)
     from.delete(id)
-    for (const each of from) {
-      const limiter = this.#at(each)
+    if (this.#outgrown.length > 0) this.#closeOutgrown(this.#nowMs())
+    const outgrown = this.#outgrown.filter((each) => each.id === id || from.has(each.id))
+    for (const limiter of [...Array.from(from, (each) => this.#at(each)), ...outgrown.map((each) => each.limiter)]) {
       if (limiter === undefined || limiter === to || !this.#carryOver(limiter, to, key)) continue
       this.#carriedAt.delete(key)
       this.#carriedAt.set(key, ++this.#carries)
@@ -305,7 +386,7 @@ export class TieredLimiter extends RoutedLimiter {
 
   /** Not of a limiter that was closed since no key could have state in it. */
   #uses(limiter: EngineLimiter): boolean {
-    return this.#all().includes(limiter) || [...this.#retired.values()].some((retired) => retired.limiter === limiter)
+    return this.#all().includes(limiter) || [...this.#retired.values(), ...this.#outgrown].some((each) => each.limiter === limiter)
   }
 
   #carriedSince(key: string): number {
@@ -321,7 +402,7 @@ function tierConfig({ maxKeys, onFull, priorities }: PolicyConfig, policy: Polic
   const config = { policy, maxKeys, onFull, priorities }
   if (keys === undefined) return config
   // Keys of the data alone can have this limit.
-  const room = Math.max(LEAST_KEYS, keys)
+  const room = 2 ** Math.ceil(Math.log2(Math.max(LEAST_KEYS, keys)))
   return maxKeys !== undefined && maxKeys <= room ? config : { ...config, maxKeys: room }
 }
 

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { type Decision, manualClock } from 'sluicegate'
 import { readConfig } from 'sluicegate-config/read-config.js'
 import { Engine, type ServedPolicy } from './engine.js'
+import type { ServedReservation } from './served-policy.js'
 
 const HEAD = `
 policies:
@@ -131,6 +132,37 @@ test('random changes of tiers hand out no more than the largest limit that a key
     }
   }
 })
+
+/** A section of so many keys with the same limit of their own. */
+function ownLimits(keys: number): string {
+  return `    keys: { ${Array.from({ length: keys }, (_, i) => `k${i}: { limit: 20 }`).join(', ')} }\n`
+}
+
+for (const algorithm of ['token-bucket', 'gcra', 'fixed-window', 'sliding-window', 'sliding-log']) {
+  test(`keys with limits of their own become many more: each has its budget, and what it has spent: ${algorithm}`, (t) => {
+    const { take, left, use, engine, read, clock } = setUp(t, ownLimits(10), algorithm)
+    for (let i = 0; i < 10; i++) take(`k${i}`, 15)
+    const held = engine.policy('tenant')?.reserve('k3', 2) as ServedReservation
+    const dropped = engine.prepare(read(ownLimits(40)))
+    assert.deepEqual([left('k0'), take('k1').remaining], [5, 4])
+    dropped.discard()
+    assert.deepEqual([left('k0'), left('k1'), left('k2')], [5, 4, 5])
+    use(ownLimits(400))
+    use(ownLimits(800))
+    held.settle(5)
+    const spent: number[] = []
+    for (let i = 0; i < 800; i++) spent.push(left(`k${i}`))
+    assert.deepEqual(spent.slice(0, 11), [5, 4, 5, 0, 5, 5, 5, 5, 5, 5, 20])
+    for (let round = 0; round < 2; round++) for (let i = 10; i < 800; i++) assert.equal(take(`k${i}`, 10).allowed, true)
+    for (let i = 0; i < 800; i++) assert.equal(take(`k${i}`, 6).allowed, false)
+    // Not used between two changes, of which the second is one of room.
+    use(ownLimits(10))
+    use(ownLimits(2_000))
+    assert.deepEqual([take('k799').allowed, left('k1999')], [false, 20])
+    clock.advance(120_000)
+    assert.equal(left('k5'), 20)
+  })
+}
 
 test('policies that had no tiers get them, and lose them, with their keys', (t) => {
   const { take, left, use } = setUp(t, '', 'token-bucket')
