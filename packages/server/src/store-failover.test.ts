@@ -124,6 +124,14 @@ storage: { redis: { url: "${url}", mode: exact${more} } }
     })
   }
 
+  test('keys of a region that the user of its store may not use end the start as well', async (t) => {
+    const redis = await redisThatRefuses(t, [['ACL', 'SETUSER', 'default', 'resetkeys', '~sluicegate:*']])
+    const config = `${yaml(redis.url).trimEnd().slice(0, -1)}, home: { url: "${redis.url}", region: west } }`
+    const start = startService(parseConfig(config), { log: pino({ level: 'silent' }) })
+    t.after(() => start.then((service) => service.stop({ drainMs: 0, finishMs: 0 })).catch(() => undefined))
+    await assert.rejects(start, /can't access|NOPERM.*in a region '~PREFIX@\*' too/)
+  })
+
   test('with refused-at-start: serve it is in the log, and the metrics and readyz say degraded, until it is mended', async (t) => {
     const redis = await redisThatRefuses(t, [['REPLICAOF', '127.0.0.1', '1']])
     const lines: string[] = []

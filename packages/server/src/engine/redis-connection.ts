@@ -21,7 +21,7 @@ const MENDS: readonly (readonly [answer: RegExp, mend: string])[] = [
   [/^(?:WRONGPASS|NOAUTH) |invalid password|AUTH failed/, 'give its user and password in the address'],
   [
     /^NOPERM .*(?:key|access)|can't access at least one of the keys/i,
-    "allow this user the keys that begin with the prefix: ACL SETUSER NAME '~PREFIX:*'",
+    "allow this user the keys that begin with the prefix: ACL SETUSER NAME '~PREFIX:*', in a region '~PREFIX@*' too",
   ],
   [/^NOPERM |can't run this command|unknown command/, 'allow this user the commands that docs/redis.md lists under "Access control"'],
 ]
@@ -54,28 +54,30 @@ const MAX_QUEUED_COMMANDS = 100_000
 /** What scripts of limiters call, but for those of overrides. Memory is looked at before the first write alone. */
 const LOOK = `
 local now = redis.call('TIME')
-local function on(command, ...)
-  redis.call(command, KEYS[1], ...)
-end
-on('SET', '1')
-on('GET')
-on('DEL')
-on('XADD', '*', 'a', '1')
-on('XRANGE', '-', '+')
-on('XREVRANGE', '+', '-')
-on('XDEL', '0-1')
-on('XTRIM', 'MAXLEN', '0')
-on('DEL')
-on('ZADD', '1', 'a')
-on('ZSCORE', 'a')
-on('ZCOUNT', '1', '1')
-on('ZRANGEBYSCORE', '1', '1')
-on('ZREVRANGE', '0', '0')
-on('ZREVRANGEBYSCORE', '1', '1')
-on('ZREMRANGEBYSCORE', '2', '2')
-on('ZREM', 'a')
-on('SET', '1')
-on('PEXPIREAT', string.format('%.0f', now[1] * 1000 + ARGV[1]))`
+for _, key in ipairs(KEYS) do
+  local function on(command, ...)
+    redis.call(command, key, ...)
+  end
+  on('SET', '1')
+  on('GET')
+  on('DEL')
+  on('XADD', '*', 'a', '1')
+  on('XRANGE', '-', '+')
+  on('XREVRANGE', '+', '-')
+  on('XDEL', '0-1')
+  on('XTRIM', 'MAXLEN', '0')
+  on('DEL')
+  on('ZADD', '1', 'a')
+  on('ZSCORE', 'a')
+  on('ZCOUNT', '1', '1')
+  on('ZRANGEBYSCORE', '1', '1')
+  on('ZREVRANGE', '0', '0')
+  on('ZREVRANGEBYSCORE', '1', '1')
+  on('ZREMRANGEBYSCORE', '2', '2')
+  on('ZREM', 'a')
+  on('SET', '1')
+  on('PEXPIREAT', string.format('%.0f', now[1] * 1000 + ARGV[1]))
+end`
 const LOOK_SHA1 = createHash('sha1').update(LOOK).digest('hex')
 const LOOK_KEPT_MS = '60000'
 /** Keys that are written at a look, so that most of the servers of a cluster are asked. */
@@ -118,7 +120,8 @@ export class RedisConnection implements WatchedStore {
   readonly client: RedisClient
   readonly watch: StoreWatch
   readonly #place: RedisPlace
-  readonly #look: string
+  /** What begins the names that limiters use. */
+  readonly #prefixes: readonly string[]
   #server: ServerClient | undefined
   #cluster: ClusterClient | undefined
   /** Between the beginning of a connection and its end, good or bad. */
@@ -127,10 +130,10 @@ export class RedisConnection implements WatchedStore {
   #quietSinceMs = 0
   #fault: Error | undefined
 
-  /** @param prefix of the names that limiters use. */
-  constructor(place: RedisPlace, prefix: string, say: (news: StoreNews) => void) {
+  /** @param prefixes of the names that limiters use. */
+  constructor(place: RedisPlace, prefixes: readonly string[], say: (news: StoreNews) => void) {
     this.#place = place
-    this.#look = `${prefix.replace(IN_NAMES, (character) => `%${character.charCodeAt(0).toString(16)}.`)}:look:`
+    this.#prefixes = prefixes.map((prefix) => prefix.replace(IN_NAMES, (character) => `%${character.charCodeAt(0).toString(16)}.`))
     this.watch = new StoreWatch(this, say)
     this.#make()
     this.client = place.isCluster ? clusterOver(() => this.#cluster as ClusterClient) : serverOver(() => this.#server as ServerClient)
@@ -203,13 +206,14 @@ export class RedisConnection implements WatchedStore {
   }
 
   async #written(part: string): Promise<void> {
-    const name = `${this.#look}{${part}}`
+    const names = this.#prefixes.map((prefix) => `${prefix}:look:{${part}}`)
     const send = (command: string[]): Promise<unknown> =>
-      this.#cluster?.sendCommand(name, false, command) ?? (this.#server as ServerClient).sendCommand(command)
+      this.#cluster?.sendCommand(names[0], false, command) ?? (this.#server as ServerClient).sendCommand(command)
+    const more = [String(names.length), ...names, LOOK_KEPT_MS]
     try {
-      await send(['EVALSHA', LOOK_SHA1, '1', name, LOOK_KEPT_MS]).catch((error: Error) => {
+      await send(['EVALSHA', LOOK_SHA1, ...more]).catch((error: Error) => {
         if (!error.message.startsWith('NOSCRIPT')) throw error
-        return send(['EVAL', LOOK, '1', name, LOOK_KEPT_MS])
+        return send(['EVAL', LOOK, ...more])
       })
     } catch (error) {
       throw redisRefusal(error)

@@ -40,11 +40,16 @@ interface StoreUse {
   readonly option: string
   readonly prefix: string | undefined
   readonly timeoutMs: number
+  /** Whose store it is, beside a home elsewhere. */
+  readonly region?: string | undefined
   say(news: StoreNews): void
 }
 
 /** A driver is loaded where it is used. */
-async function connectedStore(place: RedisPlace | PostgresPlace, { option, prefix, timeoutMs, say }: StoreUse): Promise<ConnectedStore> {
+async function connectedStore(
+  place: RedisPlace | PostgresPlace,
+  { option, prefix, timeoutMs, region, say }: StoreUse,
+): Promise<ConnectedStore> {
   const named = prefix === undefined ? {} : { prefix }
   if (place.kind === 'redis') {
     const [{ RedisConnection }, { redis: redisStore }, { redisRates }] = await Promise.all([
@@ -52,7 +57,8 @@ async function connectedStore(place: RedisPlace | PostgresPlace, { option, prefi
       import('sluicegate/redis'),
       import('./redis-rates.js'),
     ])
-    const redis = new RedisConnection(place, prefix ?? DEFAULT_PREFIX, say)
+    const own = prefix ?? DEFAULT_PREFIX
+    const redis = new RedisConnection(place, region === undefined ? [own] : [own, `${own}@${region}`], say)
     return Object.assign(redis, { store: redisStore(redis.client, named), rates: redisRates(redis.client) })
   }
   const [{ PostgresConnection }, { postgres: postgresStore }] = await Promise.all([
@@ -68,7 +74,7 @@ export async function sharedStorage(config: SharedStorageConfig, log: Log): Prom
   const { prefix, timeoutMs, home } = config
   const limiters = new Set<SharedLimiter>()
   const say = reportOf(log, 'the store', () => sharesOf(limiters))
-  const store = await connectedStore(config, { option: `storage.${config.kind}`, prefix, timeoutMs, say })
+  const store = await connectedStore(config, { option: `storage.${config.kind}`, prefix, timeoutMs, region: home?.region, say })
   if (home === undefined) return new SharedStorage(config, limiters, store)
   const sayHome = reportOf(log, 'the home of the budgets', () => ({ region: home.region }), ': the region decides with its share')
   const use = { option: 'storage.home.postgres', prefix: home.prefix, timeoutMs: home.timeoutMs, say: sayHome }

@@ -32,7 +32,7 @@ const REFUSALS: readonly Refusal[] = [
       [
         /(?:^|: -|: - )NOPERM .*(?:a key|keys)|can't access at least one of the keys/i,
         'the user may not use these keys',
-        "allow the keys that begin with the prefix: ACL SETUSER NAME '~sluicegate:*'",
+        "allow the keys that begin with the prefix: ACL SETUSER NAME '~sluicegate:*', in a region '~sluicegate@*' too",
       ],
       [
         /(?:^|: -|: - )NOPERM|can't run this command|no permissions to run|unknown command/i,
