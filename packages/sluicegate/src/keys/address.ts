@@ -249,10 +249,15 @@ const PORT = /^(\[[^\]]*\]|[\d.]+):(?:\d{5,})?$/
 const PORT_AFTER_GROUPS = /^((?:[\da-f]{1,4}:){7}[\da-f]{1,4}):\d*$/i
 
 function clientInList(text: string, hop: number): IpAddress | undefined {
-  const isForwarded = FORWARDED_FOR.test(text)
+  const isForwarded = endsForwarded(elementsOf(text, asWritten))
   const list = hopListOf(isForwarded ? 'forwarded' : 'x-forwarded-for')
   const plain = elementsOf(text, isForwarded ? asWritten : plainly)
   return clientBehindHops({ socket: undefined, text: plain, list, fallback: ignored }, hop)
+}
+
+/** The syntax is that of the last proxy: a client may write `for=` before its `X-Forwarded-For`, each time another text. */
+function endsForwarded(list: string): boolean {
+  return FORWARDED_FOR.test(list.slice(Math.max(0, hopListOf('forwarded').startOf(list, list.length))))
 }
 
 /** The last elements of a list, each as `spelled` says; without empty ones at its ends, which a client can add. */

@@ -278,6 +278,13 @@ test('where a proxy knows no address, that is the key, whatever the client wrote
       ['proto=https;for="_gazonk"', '_gazonk'],
     ] as const)
       assert.equal(networkOf(`${sent}, ${written}`), key, `${sent}, ${written}`)
+  for (const sent of ['for=1', 'For="', 'for=unknown;by=_x', '"for=a', 'for="a,b"', 'for=9.9.9.9, for='])
+    for (const [written, key] of [
+      ['198.51.100.1', '198.51.100.1'],
+      ['2001:db8:0:4217::1', '2001:db8:0:4200::/56'],
+      ['for=198.51.100.1;host="a,b"', '198.51.100.1'],
+    ])
+      assert.equal(networkOf(`${sent}, ${written}`), key, `${sent}, ${written}`)
   assert.equal(networkOf('unknown, 198.51.100.1'), '198.51.100.1')
   for (const name of ['unknown', 'alice, unknown-2', 'a,_', 'a, unix:x']) assert.equal(networkOf(name), undefined, name)
 })
