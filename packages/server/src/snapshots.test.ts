@@ -18,7 +18,7 @@ import { basename, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { longTest, shortOrLong, until } from 'sluicegate-testkit'
 import { runService, throttled } from 'sluicegate-testkit/service/running-service.js'
-import { announcement, configFile, ended, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
+import { announcement, configFile, ended, served, serveProcess, sluicegate } from 'sluicegate-testkit/service/sluicegate-process.js'
 import { readSnapshot, SnapshotError } from './engine/snapshot-file.js'
 
 const POLICIES = `policies:
@@ -36,8 +36,8 @@ function setUp(t: TestContext): { file: string; yaml: string } {
   return { file, yaml: `listen: { port: 0 }\nsnapshot: { file: "${file}", every: 1s }\n${POLICIES}` }
 }
 
-async function left(url: string, policy: string): Promise<number> {
-  return ((await (await fetch(`${url}/v1/peek?policy=${policy}&key=alice`)).json()) as { remaining: number }).remaining
+async function left(url: string, policy: string, key = 'alice'): Promise<number> {
+  return ((await (await fetch(`${url}/v1/peek?policy=${policy}&key=${key}`)).json()) as { remaining: number }).remaining
 }
 
 async function takeOfEach(url: string): Promise<void> {
@@ -218,6 +218,23 @@ test('keys of a policy that is left out for a time are kept, and those of a tier
     ],
   )
   await run(tiered, async (url) => assert.deepEqual(await Promise.all(NAMES.map((name) => left(url, name))), [93, 493, 3, 13]))
+})
+
+test('a key that was not used since it changed its tier keeps what it has spent, also where the tier is gone', async (t) => {
+  const { yaml } = setUp(t)
+  const head = 'burst: { algorithm: token-bucket, limit: 50, window: 1h'
+  const tiered = (tiers: string, keys: string) =>
+    yaml.replace(head, `burst: { tiers: ${tiers}, keys: ${keys}, ${head.slice('burst: { '.length)}`)
+  const text = tiered('{ big: { limit: 500, window: 30d }, huge: { limit: 900, window: 30d } }', '{ alice: big, bob: huge }')
+  const file = configFile(t, text)
+  const first = await served(sluicegate(t, 'serve', '--config', file, '--drain', '0'))
+  for (const key of ['alice', 'bob']) await fetch(`${first.url}/v1/take?policy=burst&key=${key}&cost=7`)
+  const changed = tiered('{ big: { limit: 500, window: 30d } }', '{ bob: big }')
+  writeFileSync(file, changed)
+  await until('it is read again', async () => (await first.metric('sluicegate_config_reloads_total', { result: 'success' })) === 1)
+  assert.equal(await first.end('SIGTERM'), 0)
+  const { url } = await serveProcess(t, changed)
+  assert.deepEqual(await Promise.all(['alice', 'bob'].map((key) => left(url, 'burst', key))), [43, 493])
 })
 
 // In every run CL.THROTTLE has one, below.

@@ -99,6 +99,7 @@ export class Snapshots implements Part {
   async #saved(): Promise<SavedPolicy[]> {
     const saved: SavedPolicy[] = []
     for (const served of this.#engine.policies) {
+      for (const _ of served.carrying()) await nextTurn()
       const bytes = served.snapshot()
       const { maxKeys, onFull } = served.config
       let former = 0

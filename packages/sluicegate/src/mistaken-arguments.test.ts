@@ -184,6 +184,17 @@ test('the error for options of other libraries in place of a policy says what ta
   assert.throws(() => createLimiter({ points: 5, duration: 1 } as never), /moving-from-rate-limiter-flexible/)
 })
 
+test('a policy in the place of options is no mistake of another library, and neither is max of a hold', () => {
+  assert.match(
+    said((each) => limitedFetch(fetch, each), policy),
+    /are the options of limitedFetch\(\) and limited\(\): say \{ policy \} /,
+  )
+  assert.match(
+    said((each) => createLimiter(policy).open('ada', each), { max: 5 }),
+    /are the options of open\(\): did you mean most\?/,
+  )
+})
+
 test('what is no store is refused where one is given, with what to write instead', () => {
   const client = { sendCommand: async () => undefined, multi: () => undefined }
   const mine = memoryStore()

@@ -72,6 +72,28 @@ describe('formats of lines', () => {
     assert.deepEqual(fieldsOf('json', JSON.stringify(own), 'remote_addr'), { timeMs: AT, remote_addr: '' })
   })
 
+  test('the path of a whole address, as load balancers write it', () => {
+    const alb =
+      '$type $time_iso8601 $elb $remote_addr $target $request_time $target_time $response_time $status $target_status $in $out "$request" '
+    const rest = '10.0.0.1:80 0.001 0.002 0.000 200 200 34 366 "GET https://a.example:443/a/b?c=1 HTTP/1.1" "curl/8" - -'
+    const line = `https 2026-10-10T13:55:36.000000Z app/lb/50dc6c495c0c9188 192.0.2.7:2817 ${rest}`
+    assert.deepEqual(fieldsOf(alb, line, 'remote_addr', 'request_method', 'uri', 'request_uri'), {
+      timeMs: AT,
+      remote_addr: '192.0.2.7:2817',
+      request_method: 'GET',
+      uri: '/a/b',
+      request_uri: 'https://a.example:443/a/b?c=1',
+    })
+    const json = (requestUrl: string) => JSON.stringify({ time: AT, httpRequest: { requestUrl } })
+    for (const [url, uri] of [
+      ['https://a.example/a/b?c=http://b', '/a/b'],
+      ['https://a.example?c', '/'],
+      ['/a://b/c', '/a://b/c'],
+      ['*', '*'],
+    ] as const)
+      assert.equal(fieldsOf('json', json(url), 'uri')?.uri, uri, url)
+  })
+
   test('lines of another form are not read', () => {
     const broken = ['', 'x', COMMON_LINE.slice(0, 40), COMMON_LINE.replace('Oct', 'Okt'), `a b ${COMMON_LINE}`, '{"time":1}', '\\', '"\\']
     for (const line of broken) assert.equal(fieldsOf('common', line, 'remote_addr'), undefined, line)

@@ -340,8 +340,7 @@ class JsonReader implements LogReader, LogRecord {
     if (part === undefined) return ''
     const line = scalarText(at(this.#object, REQUEST_PATH))
     if (line !== '') return requestPart(line, part)
-    // $uri without a query, out of the address of the request.
-    return name === 'uri' ? withoutQuery(this.#first('request_uri')) : ''
+    return name === 'uri' ? pathOf(this.#first('request_uri')) : ''
   }
 
   #first(name: string): string {
@@ -407,12 +406,17 @@ function requestPart(request: string, part: RequestPart): string {
   if (part === 'method') return first < 0 ? '' : request.slice(0, first)
   const last = request.lastIndexOf(' ')
   const target = first < 0 ? request : last > first ? request.slice(first + 1, last) : request.slice(first + 1)
-  return part === 'target' ? target : withoutQuery(target)
+  return part === 'target' ? target : pathOf(target)
 }
 
-function withoutQuery(target: string): string {
+/** Load balancers, and clients of a proxy, write the whole address. */
+const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/]*/i
+
+/** Without the query, and without scheme and host. */
+function pathOf(target: string): string {
   const query = target.indexOf('?')
-  return query < 0 ? target : target.slice(0, query)
+  const path = query < 0 ? target : target.slice(0, query)
+  return path.startsWith('/') || !ORIGIN.test(path) ? path : path.replace(ORIGIN, '') || '/'
 }
 
 const SLOTS = 1 << 16

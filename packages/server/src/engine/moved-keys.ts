@@ -56,6 +56,11 @@ export class MovedKeys {
     return id
   }
 
+  /** Those that are noted now. */
+  *keys(): Generator<string> {
+    for (const shard of this.#shards) yield* Array.from(shard.keys())
+  }
+
   /** A key that was not used since an earlier change has its state where it was before that. */
   #note(key: string, id: string): void {
     const shard = this.#shardOf(key)

@@ -39,6 +39,10 @@ export class OldestFirst<Value> {
     return this.#entries.has(key)
   }
 
+  keys(): IterableIterator<string> {
+    return this.#entries.keys()
+  }
+
   /** It is the newest now. */
   set(key: string, value: Value): void {
     this.delete(key)

@@ -322,11 +322,16 @@ export class ServedPolicy {
     return this.#limiter.snapshot()
   }
 
-  /** Keys under the limits of tiers as bytes, with the id of the limit. */
+  /** Before a snapshot, in steps: keys of tiers are then where the next process looks for them. */
+  *carrying(): Generator<void> {
+    if (this.#limiter instanceof TieredLimiter) yield* this.#limiter.carrying()
+  }
+
   *formerSnapshots(): Generator<FormerSnapshot> {
     if (this.#limiter instanceof CarryingLimiter) yield* this.#limiter.formerSnapshots()
   }
 
+  /** Keys under the limits of tiers as bytes, with the id of the limit. */
   *tierSnapshots(): Generator<TierSnapshot> {
     if (this.#limiter instanceof TieredLimiter) yield* this.#limiter.tierSnapshots()
   }

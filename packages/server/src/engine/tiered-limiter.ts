@@ -48,7 +48,7 @@ const MAX_FORMER = 8
 const OWN = ''
 /** A table for keys that are known beforehand is at most twice as large as they need. */
 const LEAST_KEYS = 16
-/** Keys that go to a larger table between two steps. */
+/** Keys that go to a larger table, or to that of another limit, between two steps. */
 const KEYS_OF_STEP = 16
 
 /** A limiter that is not used any more, until no key can have state in it. */
@@ -97,6 +97,7 @@ export class TieredLimiter extends RoutedLimiter {
   #rules: Tiers | undefined
   readonly #moved = new MovedKeys()
   #former: Former[] = []
+  #isClosed = false
   readonly #retired = new Map<string, Retired>()
   /** Keys that have not been used since are there. */
   #outgrown: Outgrown[] = []
@@ -104,7 +105,7 @@ export class TieredLimiter extends RoutedLimiter {
   readonly #rooms = new WeakMap<EngineLimiter, number>()
   /** How often keys took their state to another limit, and by key the number of the last time; of keys not here at most the oldest kept. */
   #carries = 0
-  readonly #carriedAt = new Map<string, number>()
+  readonly #carriedAt = new OldestFirst<number>()
   readonly #excess = new OldestFirst<Excess>()
   #carriedBefore = 0
 
@@ -286,6 +287,21 @@ export class TieredLimiter extends RoutedLimiter {
     }
   }
 
+  /** Keys that are noted take their state along, in steps: where a key had it before is known to this process alone. Keys by a prefix are not noted. */
+  *carrying(): Generator<void> {
+    let carried = 0
+    let rules: Tiers | undefined
+    do {
+      rules = this.#rules
+      for (const key of this.#moved.keys()) {
+        if (this.#isClosed) return
+        this.of(key)
+        if (++carried % KEYS_OF_STEP === 0) yield
+      }
+      // Other tiers may have come meanwhile.
+    } while (rules !== this.#rules)
+  }
+
   *tierSnapshots(): Generator<TierSnapshot> {
     for (const [tier, limiter] of this.#tiers) {
       const bytes = limiter.snapshot()
@@ -295,6 +311,7 @@ export class TieredLimiter extends RoutedLimiter {
   }
 
   close(): void {
+    this.#isClosed = true
     for (const limiter of this.#all()) limiter.close()
     for (const { limiter } of [...this.#retired.values(), ...this.#outgrown]) limiter.close()
     this.#retired.clear()
@@ -353,12 +370,10 @@ export class TieredLimiter extends RoutedLimiter {
     const outgrown = this.#outgrown.filter((each) => each.id === id || from.has(each.id))
     for (const limiter of [...Array.from(from, (each) => this.#at(each)), ...outgrown.map((each) => each.limiter)]) {
       if (limiter === undefined || limiter === to || !this.#carryOver(limiter, to, key)) continue
-      this.#carriedAt.delete(key)
       this.#carriedAt.set(key, ++this.#carries)
-      for (const [oldest, at] of this.#carriedAt) {
-        if (this.#carriedAt.size <= MAX_CARRIED) break
-        this.#carriedAt.delete(oldest)
-        this.#carriedBefore = at
+      for (let { oldest } = this.#carriedAt; oldest !== undefined && this.#carriedAt.size > MAX_CARRIED; { oldest } = this.#carriedAt) {
+        this.#carriedBefore = oldest.value
+        this.#carriedAt.delete(oldest.key)
       }
     }
   }

@@ -126,6 +126,8 @@ export function unknownOption({ option, options, known, of }: UnknownOption): Po
 }
 
 function hintFor(given: string, beside: readonly string[], known: readonly string[]): string | undefined {
+  if (given === 'max' && known.includes('most')) return meant('most')
+  if (given === 'algorithm' && known.includes('policy')) return 'say { policy }'
   const name = Object.hasOwn(RENAMED, given) ? (RENAMED[given] as string) : given
   if (name !== given && known.includes(name)) return meant(name)
   if (NUMBERS.includes(given) && !known.includes('limit')) return guideFor(beside) ?? TO_POLICY
