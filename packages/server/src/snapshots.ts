@@ -100,13 +100,15 @@ export class Snapshots implements Part {
     const saved: SavedPolicy[] = []
     for (const served of this.#engine.policies) {
       for (const _ of served.carrying()) await nextTurn()
-      const bytes = served.snapshot()
-      const { maxKeys, onFull } = served.config
       let former = 0
       for (const before of served.formerSnapshots()) {
+        const { maxKeys, onFull } = served.config
         saved.push({ name: served.name, former: ++former, maxKeys, onFull, ...before })
         await nextTurn()
       }
+      // After those from which keys come: one that is used meanwhile is in both, and not in neither.
+      const bytes = served.snapshot()
+      const { maxKeys, onFull } = served.config
       if (bytes !== undefined) saved.push({ name: served.name, maxKeys, onFull, bytes })
       for (const tier of served.tierSnapshots()) {
         const { maxKeys, onFull } = served.config
