@@ -132,7 +132,9 @@ export async function compareTwins(runner: CommandRunner, options: CompareTwins)
       if (memory !== undefined) {
         inMemory++
         const end = expected.findIndex((answer, i) => answer?.allowed === true && memory[i]?.allowed === false)
-        const different = mismatchIn(sequence, end === -1 ? memory : memory.slice(0, end), actual, mostAheadInStoreMs)
+        // Where the oracle has no answer, as for what was reserved in the moment of a reset, there is more than one.
+        const sure = (end === -1 ? memory : memory.slice(0, end)).map((answer, i) => expected[i] && answer)
+        const different = mismatchIn(sequence, sure, actual, mostAheadInStoreMs)
         if (different !== undefined) mismatches.push({ seed, against: 'memory', mismatch: different })
       }
       steps += sequence.steps.length
