@@ -76,6 +76,9 @@ export function feltChanges(
   }
 }
 
+/** Looks that may fail. */
+const MOST_LOOKS = 4
+
 /** That those who have booked ahead hear within about a second when another process gives back what they wait for, all or some of it. */
 export function feltGifts(
   name: string,
@@ -117,6 +120,9 @@ export function feltGifts(
     for (const { passed } of lives) assert.deepEqual(passed, [])
     await Promise.all(lives.map(({ other, gift }) => (gift < 20 ? other.refund('k', gift) : other.reset('k'))))
     await second()
+    // A look that is not answered in time, as on a busy machine, is followed by another.
+    const isHeard = (): boolean => lives.every(({ passed }, i) => passed.join() === cases[i]?.passed)
+    for (let more = 0; more < MOST_LOOKS && !isHeard(); more++) await second()
     const ends = lives.map(async ({ maker, gift, limiter, other, passed }) => {
       const { remaining } = await other.peek('k')
       limiter.close()
