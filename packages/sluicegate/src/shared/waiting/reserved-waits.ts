@@ -16,6 +16,8 @@ export interface ReservedWait {
   readonly reserved: Reserved
   /** Its place among all of this process. */
   readonly place: number
+  /** The earliest reading at which it is due: its answer may have come late. */
+  fromMs: number
   /** When it wakes. */
   dueMs: number
   /** Takes its times out of those of its key. */
@@ -68,9 +70,10 @@ export class ReservedWaits {
   add(wait: Wait, reserved: SentReservation): ReservedWait {
     const name = nameOf(reserved.key)
     const dueMs = this.dueMs(name, reserved, wait.untilMs)
-    const leave = this.timed(name, reserved.sentMs + reserved.waitUs / 1000, dueMs)
+    const fromMs = reserved.sentMs + reserved.waitUs / 1000
+    const leave = this.timed(name, fromMs, dueMs)
     const place = ++this.count
-    const own = { wait, reserved, place, dueMs, leave, isMoved: reserved.waitUs > 0, isLifted: false, isGiven: false }
+    const own = { wait, reserved, place, fromMs, dueMs, leave, isMoved: reserved.waitUs > 0, isLifted: false, isGiven: false }
     const others = this.byName.get(name) ?? new Set()
     this.byName.set(name, others.add(own))
     return own
@@ -139,7 +142,7 @@ export class ReservedWaits {
     if (first === undefined) return false
     const more = first.reserved.cost - cost
     if (more !== 0 && !isRate(this.policy())) return false
-    return freeMs + this.tokensMs(more) < first.dueMs - this.sleepers.nowMs() - SLACK_MS
+    return freeMs + this.tokensMs(more) < first.fromMs - this.sleepers.nowMs() - SLACK_MS
   }
 
   /** Such a newcomer would come behind all of these, and perhaps others: each is due no later than so many tokens before it as are reserved behind it. */
@@ -151,8 +154,9 @@ export class ReservedWaits {
       behind += own.reserved.cost
       if (nowMs + beforeMs >= own.dueMs) continue
       own.leave()
+      own.fromMs = sentMs + beforeMs
       own.dueMs = nowMs + beforeMs
-      own.leave = this.timed(nameOf(own.reserved.key), sentMs + beforeMs, own.dueMs)
+      own.leave = this.timed(nameOf(own.reserved.key), own.fromMs, own.dueMs)
       own.isMoved = true
     }
     this.wake(all.filter(({ isMoved }) => isMoved))
