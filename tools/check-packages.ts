@@ -13,7 +13,7 @@ const MOST_BYTES: Readonly<Record<Published, { readonly size: number; readonly u
   // Half of it are source maps.
   sluicegate: { size: 1_282_000, unpackedSize: 6_130_000 },
   // What it uses of the library is in it.
-  'sluicegate-server': { size: 685_500, unpackedSize: 2_508_000 },
+  'sluicegate-server': { size: 685_500, unpackedSize: 2_515_000 },
 }
 
 /** Packs the packages and checks them as published: manifest, entry points, types, weight. */
